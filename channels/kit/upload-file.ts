@@ -1,8 +1,7 @@
 import { stat } from 'node:fs/promises';
 import type { SendResult } from '../../src/core/channel.ts';
-import { errnoOrText, isErrno } from '../../src/lib/errno.ts';
-
-const GONE = 'the attachment is not there any more';
+import { errnoOrText } from '../../src/lib/errno.ts';
+import { unreadFileResult } from '../../src/lib/unread-file.ts';
 
 /**
  * Why a file cannot be sent; undefined when it can. Ask before the request leaves: after it, what the
@@ -12,17 +11,13 @@ export async function unreadableFile(path: string): Promise<string | undefined> 
   try {
     return (await stat(path)).isFile() ? undefined : 'the attachment is not a file';
   } catch {
-    return GONE;
+    return 'the attachment is not there any more';
   }
 }
 
-/**
- * What becomes of a part whose file could not be read before anything left: refused when the file is gone,
- * else sent later.
- */
+/** What becomes of a part whose file could not be read before anything left. */
 export function unreadResult(error: unknown): SendResult {
-  if (isErrno(error, 'ENOENT', 'ENOTDIR', 'EISDIR')) return { kind: 'refused', reason: 'invalid', detail: GONE };
-  return { kind: 'retry', reason: `the attachment cannot be read (${errnoOrText(error)})`, scope: 'part' };
+  return unreadFileResult(errnoOrText(error), 'the attachment');
 }
 
 /**

@@ -5,6 +5,7 @@ import type { OutboundFile, OutboundPart } from '../core/message.ts';
 import type { OutboxRow } from '../core/outbox.ts';
 import type { Clock } from '../core/ports.ts';
 import { errnoOrText } from '../lib/errno.ts';
+import { unreadFileResult } from '../lib/unread-file.ts';
 import { withTimeLimit } from '../lib/with-time-limit.ts';
 import { measureSent } from './measure.ts';
 import { again, arrived, type Outcome, type OutcomeContext, unknownOutcome, withoutDoubt } from './outcome.ts';
@@ -45,16 +46,17 @@ export async function sendOnce(
   return limited ?? { kind: 'unknown', detail: `no answer within ${Math.round(options.timeoutMs / 1_000)} s` };
 }
 
-/** Undefined = its files can be sent. Nothing has left: what cannot be looked at now is tried again. */
+/** Undefined = its files can be sent. Nothing has left: what cannot be looked at just now is tried again. */
 function fileFault(part: OutboundPart): SendResult | undefined {
-  try {
-    const torn = filesOf(part)
-      .map(tornFile)
-      .find((one) => one !== undefined);
-    return torn === undefined ? undefined : { kind: 'refused', reason: 'invalid', detail: torn };
-  } catch (error) {
-    return { kind: 'retry', reason: `a file cannot be looked at (${errnoOrText(error)})`, scope: 'part' };
+  for (const file of filesOf(part)) {
+    try {
+      const torn = tornFile(file);
+      if (torn !== undefined) return { kind: 'refused', reason: 'invalid', detail: torn };
+    } catch (error) {
+      return unreadFileResult(errnoOrText(error), `the copy of ${file.name}`);
+    }
   }
+  return undefined;
 }
 
 function filesOf({ file, mail }: OutboundPart): readonly OutboundFile[] {

@@ -1,4 +1,4 @@
-import { rm, symlink, writeFile } from 'node:fs/promises';
+import { symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { SendClass } from '../core/channel.ts';
@@ -46,18 +46,17 @@ test('a file that is not as long as its row says is not sent, and the reason is 
   expect(reasons).toContainEqual(['DEAD', 'invalid: the copy of torn has 0 of 9 bytes']);
 });
 
-test('a file that cannot be looked at now has not left, and is sent later', async () => {
+test('a file that can never be looked at has not left: the part is given up at once, and the chat is told', async () => {
   await using dir = await tempDir();
   const path = join(dir.path, 'copy');
   await symlink('copy', path);
-  const { clock, channel, post, states } = setup({ sendClass: 'blind' });
+  const { clock, channel, delivery, journal, post } = setup({ sendClass: 'blind' });
   await post(answer(1, { file: { path, name: 'a', mime: 'text/plain', kind: 'document', bytes: 9 } }));
   await clock.advance(0);
-  expect([channel.calls.length, states()]).toEqual([0, ['PENDING']]);
-  await rm(path);
-  await writeFile(path, 'x'.repeat(9));
-  await clock.advance(60_000);
-  expect([channel.shown.length, states()]).toEqual([1, ['SENT']]);
+  await delivery.idle();
+  expect(channel.shown.map(({ text }) => text)).toEqual([expect.stringContaining('The file a could not be delivered')]);
+  const reasons = [...journal.rows.values()].map(({ state, reason }) => [state, reason]);
+  expect(reasons).toContainEqual(['DEAD', 'invalid: the copy of a is a symbolic link that leads back to itself']);
 });
 
 test('a poke at the moment a lane ends is not lost', async () => {

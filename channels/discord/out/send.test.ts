@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { discordSetup } from '../../../src/testing/discord/setup.ts';
 import { tempDir } from '../../../src/testing/fakes.ts';
+import { UNREADABLE_NOW } from '../../../src/testing/unreadable-file.ts';
 import { channel as descriptor } from '../index.ts';
 
 const options = { plain: false, signal: new AbortController().signal };
@@ -21,14 +22,16 @@ test('without Read Message History an answer is a message of its own, and so are
   expect(bodies[0]).toMatchObject({ message_reference: { message_id: question.platformId } });
 });
 
-test('a file that cannot be read now is sent later, and one that is gone is refused', async () => {
+test('a file that cannot be read now is sent later, and one that is gone or never can be is refused', async () => {
   await using at = await discordSetup(descriptor);
   await using dir = await tempDir();
   const path = join(dir.path, 'copy');
-  await symlink('copy', path);
+  await symlink(UNREADABLE_NOW, path);
   const file = { path, name: 'a.txt', mime: 'text/plain', kind: 'document', bytes: 5 } as const;
   const part = at.partOf(await at.say('hello'), { file });
   expect(await at.channel.send(part, options)).toMatchObject({ kind: 'retry', scope: 'part' });
   await rm(path);
+  expect(await at.channel.send(part, options)).toMatchObject({ kind: 'refused', reason: 'invalid' });
+  await symlink('copy', path);
   expect(await at.channel.send(part, options)).toMatchObject({ kind: 'refused', reason: 'invalid' });
 });

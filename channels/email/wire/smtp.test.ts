@@ -8,6 +8,7 @@ import { SMTPServer, type SMTPServerOptions } from 'smtp-server';
 import { expect, test } from 'vitest';
 import { outbound, tempDir } from '../../../src/testing/fakes.ts';
 import { needs } from '../../../src/testing/needs.ts';
+import { UNREADABLE_NOW } from '../../../src/testing/unreadable-file.ts';
 import { toInbound } from '../in/inbound.ts';
 import { toMail } from '../out/outbound.ts';
 import type { ServerAddress } from './client.ts';
@@ -60,16 +61,19 @@ function refuseAllButUs(error: Error): NonNullable<SMTPServerOptions['onRcptTo']
   return (address, _session, done) => done(address.address.startsWith('bot@') ? null : error);
 }
 
-test('a mail whose file cannot be read now is sent later, and one whose file is gone is refused', async () => {
+test('a mail whose file cannot be read now is sent later, and one whose file is gone or never can be is refused', async () => {
   await using server = await listen({});
   await using dir = await tempDir();
   const path = join(dir.path, 'copy');
-  await symlink('copy', path);
+  await symlink(UNREADABLE_NOW, path);
   const mail = { ...MAIL, attachments: [{ path, name: 'a.txt', mime: 'text/plain' }] };
   const submit = async () => (await sendMail(mail, { server: server.address, timeoutMs: 20_000 }, signal)).result;
   expect(await submit()).toMatchObject({ kind: 'retry', scope: 'part' });
   await rm(path);
-  expect(await submit()).toMatchObject({ kind: 'refused', reason: 'invalid' });
+  const gone = { kind: 'refused', reason: 'invalid', detail: 'an attachment is not there any more' };
+  expect(await submit()).toEqual(gone);
+  await symlink('copy', path);
+  expect(await submit()).toEqual({ ...gone, detail: 'an attachment is a symbolic link that leads back to itself' });
 });
 
 test('an accepted mail goes to the one recipient and the blind copy, whatever its subject says', async () => {

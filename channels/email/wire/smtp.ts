@@ -3,6 +3,7 @@ import { Readable } from 'node:stream';
 import { createTransport } from 'nodemailer';
 import type { SendResult } from '../../../src/core/channel.ts';
 import { errorText } from '../../../src/core/errors.ts';
+import { unreadFileResult } from '../../../src/lib/unread-file.ts';
 import { domainOf } from '../in/authentication.ts';
 import type { ServerAccess, ServerAddress, ServerPlace } from './client.ts';
 import { type Credentials, type Login, passwordCredentials } from './credentials.ts';
@@ -179,9 +180,6 @@ interface Attempt {
   readonly credentials: Pick<Credentials, 'advice' | 'redact'>;
 }
 
-/** Codes of the file system for a file that is not there, or is none. */
-const GONE: ReadonlySet<string> = new Set(['ENOENT', 'ENOTDIR', 'EISDIR']);
-
 function toOutcome(error: unknown, { handedOver, place, credentials }: Attempt): SmtpOutcome {
   const failure = (typeof error === 'object' && error !== null ? error : {}) as SmtpFailure;
   const fault = describeFault(`SMTP server ${place.host}:${place.port}`, error, credentials);
@@ -189,10 +187,9 @@ function toOutcome(error: unknown, { handedOver, place, credentials }: Attempt):
   const reply = replyResult(failure, credentials);
   if (reply) return { result: reply };
   if (handedOver) return { result: unknown(serverWords(errorText(error), credentials)) };
-  const { originalCode = 'ENOENT' } = failure;
-  if (failure.code === 'ESTREAM' && !GONE.has(originalCode))
-    return { result: { kind: 'retry', reason: `a file cannot be read (${originalCode})`, scope: 'part' } };
-  // A file that is gone, an address nodemailer will not send to: the same next time
+  if (failure.code === 'ESTREAM' && failure.originalCode !== undefined)
+    return { result: unreadFileResult(failure.originalCode, 'an attachment') };
+  // An address nodemailer will not send to: the same next time
   if (failure.code === 'ENOENT' || failure.code === 'EENVELOPE' || failure.code === 'EMESSAGE' || failure.code === 'ESTREAM') {
     return { result: { kind: 'refused', reason: 'invalid', detail: serverWords(errorText(error), credentials) } };
   }

@@ -9,6 +9,7 @@ import { newSid } from '../../../src/simulator/twilio/wire.ts';
 import { quickClock, TestHost } from '../../../src/testing/channel-host.ts';
 import { MemoryLogger, outbound, tempDir, until } from '../../../src/testing/fakes.ts';
 import { PUBLIC_URL, type TwilioScene, twilioScene } from '../../../src/testing/twilio/scene.ts';
+import { UNREADABLE_NOW } from '../../../src/testing/unreadable-file.ts';
 import { CallError } from '../../kit/call-error.ts';
 import { HealthSum } from '../../kit/health-sum.ts';
 import { channel as descriptor } from '../index.ts';
@@ -254,7 +255,7 @@ test.concurrent('a picture that cannot be read now is sent later', async () => {
   await using dir = await tempDir();
   const { channel } = await at.start();
   const path = join(dir.path, 'copy');
-  await symlink('copy', path);
+  await symlink(UNREADABLE_NOW, path);
   const file = { path, name: 'p.png', mime: 'image/png', kind: 'photo', bytes: 3 } as const;
   const part = outbound({ chatId: ADA, text: '', file, channel: 'twilio' });
   expect(await channel.send(part, { plain: false, signal })).toMatchObject({ kind: 'retry', scope: 'part' });
