@@ -19,8 +19,8 @@ type Timing = Pick<Job, 'schedule' | 'timezone'>;
 
 /**
  * Strictly after `after`, epoch ms; undefined = never again. A function of its arguments: nothing is
- * remembered. An interval counted from later than `createdAt` was brought from a file and begins only there;
- * one of ours is counted from then, and is due also where the clock was ahead when it was made (F22).
+ * remembered. An interval whose `from` is later than `createdAt` was imported and is not due before `from`.
+ * Our own have both alike: a `from` in the future means that the clock was ahead, and is ignored (F22).
  */
 export async function nextDue(
   { schedule, timezone, createdAt = Number.POSITIVE_INFINITY }: Timing & Partial<Pick<Job, 'createdAt'>>,
