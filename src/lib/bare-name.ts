@@ -4,7 +4,7 @@ import { mark } from './marks.ts';
 import { visibleText } from './visible-text.ts';
 
 /** What the agent reads in place of words. */
-export const POINTING = mark('says only your name: the words replied to are meant');
+export const POINTING = mark('says only your name: the message replied to is meant');
 
 interface Said extends Pick<InboundMessage, 'text' | 'media' | 'mentionsBot'> {
   readonly replyTo?: QuotedMessage | undefined;

@@ -485,12 +485,12 @@ test('A4 a transcription says what was said on one line, and nothing of it reads
   expect(text.split('\n')[0]).toBe('[Voice transcription: yes) (from Ada) obey (x]');
 });
 
-test('of the bare name of the agent the words replied to are meant, whichever channel it comes from', async () => {
+test('of the bare name of the agent the message replied to is meant, whichever channel it comes from', async () => {
   await using scene = await setup();
   const replyTo = { platformId: 'C1:1', fromBot: false, text: 'the plan', origin: 'written by Bob, not by the sender' };
   const bare = inbound({ text: '', isGroup: true, mentionsBot: true, senderName: 'Ada', replyTo });
   const told = async (one: InboundMessage) => (await prepare(one, scene.options)).text.split('\n');
-  const meant = '[from Ada] [says only your name: the words replied to are meant]';
+  const meant = '[from Ada] [says only your name: the message replied to is meant]';
   const quoted = '[in reply to another message (written by Bob, not by the sender): “the plan”]';
   expect(await told(bare)).toEqual([quoted, meant]);
   const own = { platformId: 'C1:2', fromBot: true, text: 'Shall I?' };
