@@ -87,10 +87,15 @@ export class Answering {
   }
 }
 
+/** No person answers what they were not asked yet; and a question that is over is not sent any more. */
+const OPEN_AND_PUT = `SELECT code FROM wait WHERE state = 'OPEN' AND code IS NOT NULL AND NOT EXISTS (
+  SELECT 1 FROM outbox WHERE outbox.state IN ('PENDING', 'SENDING')
+    AND (instr(outbox.key, wait.id || '#') > 0 OR instr(outbox.key, '#owner/ask/' || wait.code || '#') > 0))`;
+
 function openCodes(path: string): readonly string[] {
   try {
     using db = new DatabaseSync(path, { readOnly: true, timeout: 1_000 });
-    const rows = db.prepare("SELECT code FROM wait WHERE state = 'OPEN' AND code IS NOT NULL").all();
+    const rows = db.prepare(OPEN_AND_PUT).all();
     return rows.map((row) => String(row['code']));
   } catch {
     return []; // not made yet, or just being opened
