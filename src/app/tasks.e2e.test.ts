@@ -152,5 +152,23 @@ test('in a group a task of another chat is none, also for its person: others rea
   for (const [n, text] of [`/tasks ${number}`, `/tasks cancel ${number}`].entries())
     await rig.channel.deliver({ ...group, text, platformId: `g${n}` });
   await until('they are answered', () => rig.channel.texts('group').length === 2);
-  expect(rig.channel.texts('group')).toEqual(Array(2).fill(expect.stringMatching(`^There is no task ${number} here: `)));
+  expect(rig.channel.texts('group')).toEqual(
+    Array(2).fill(expect.stringMatching(`^Task ${number} does not belong to this chat: `)),
+  );
+});
+
+test('in a group what a turn began is no task of the chat, and is refused by its own number', async () => {
+  await using dir = await tempDir();
+  const entry = { allowed_senders: ['user-1'], allowed_groups: ['*'], group_mode: 'always' };
+  const spawn = { toolCalls: [{ name: 'spawn', arguments: { task: 'look on', label: 'look on' } }] };
+  const script: ScriptFunction = (request) =>
+    askedIn(request).endsWith('begin') && resultsIn(request).length === 0 ? spawn : 'ok';
+  await using rig = await start(dir.path, script, { entry });
+  const group = { chatId: 'group', isGroup: true, mentionsBot: true } as const;
+  await rig.channel.deliver({ ...group, text: 'begin', platformId: 'g1' });
+  const child = await until('it is begun', async () => (await rig.daemon.journal.tasks.children(1))[0]);
+  await rig.daemon.gateway.idle();
+  await rig.channel.deliver({ ...group, text: `/tasks ${child.number}`, platformId: 'g2' });
+  await until('it is answered', () => rig.channel.texts('group').some((text) => text.includes('Nothing was changed')));
+  expect(rig.channel.texts('group').at(-1)).toMatch(`There is no task ${child.number} here: `);
 });

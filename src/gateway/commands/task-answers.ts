@@ -89,16 +89,27 @@ async function asked(
   };
 }
 
-/** Rejects with GH1003 for the task of another chat. What a task began is of the chat of that task. */
+/**
+ * Rejects with GH1003 for the task of another chat, and for what a turn began. What a task began is of the
+ * chat of that task.
+ */
 async function mustBeOfChat(
   task: Task,
   message: InboundMessage,
   show: (number: number) => Promise<{ readonly task: Task }>,
 ): Promise<void> {
+  const { number } = task;
   let root = task;
-  while (root.parent !== undefined) root = (await show(root.parent)).task;
+  try {
+    while (root.parent !== undefined) root = (await show(root.parent)).task;
+  } catch (cause) {
+    // A turn is no task. Its number was not asked for.
+    if (!isGatehouseError(cause) || cause.code !== 'GH1003') throw cause;
+    throw new GatehouseError('GH1003', `there is no task ${number} here`, { hint: '`/tasks` shows what there is', cause });
+  }
   if (root.replyTo && chatKey(root.replyTo) === chatKey(message)) return;
-  throw new GatehouseError('GH1003', `there is no task ${task.number} here`, { hint: 'ask in the chat where it was asked for' });
+  const hint = 'ask about it in the chat it was started in';
+  throw new GatehouseError('GH1003', `task ${number} does not belong to this chat`, { hint });
 }
 
 const SIGNS: Readonly<Record<Task['status'], string>> = {
