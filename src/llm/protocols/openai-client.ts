@@ -6,7 +6,7 @@ import type { WireOptions } from './wire.ts';
 export type { OpenAI };
 
 /** Models that take the default temperature alone: OpenAI's that reason, by any cloud's name; Moonshot's. */
-const FIXED_TEMPERATURE = /(?:^|[./-])o\d|gpt-[5-9]|^kimi-/;
+const FIXED_TEMPERATURE = /(?:^|[./-])o\d|gpt-[5-9]|^kimi-/i;
 
 /** Retries nothing, reads nothing from the environment, and is bounded by `guardFetch`. */
 export async function createOpenAiClient(options: WireOptions): Promise<OpenAI> {

@@ -199,6 +199,7 @@ test.each([
   ],
   [{ provider: 'azure', model: 'prod-gpt-6-sol' }, { AZURE_OPENAI_API_KEY: 'k' }],
   [{ provider: 'azure', model: 'prod-o4-mini' }, { AZURE_OPENAI_API_KEY: 'k' }],
+  [{ provider: 'azure', model: 'GPT-6-Sol' }, { AZURE_OPENAI_API_KEY: 'k' }],
 ])('%j: a model that reasons is given no temperature, which it would refuse', async (config, env) => {
   const { request } = await sent(config, env, '/openai/v1', { temperature: 0, thinking: 'off' });
   expect(request.body).not.toHaveProperty('temperature');
