@@ -191,18 +191,30 @@ async function importedJob(from: Entry, { now, newId, fallback }: Parameters<typ
     !from.enabled || typeof state.next_run_at_ms === 'number',
   );
   const due = state.next_run_at_ms ?? anchoredDue(job.schedule, from.anchor_ms, now) ?? job.nextDue ?? now;
+  const createdAt = from.created_at_ms ?? now;
+  const latest = state.next_run_at_ms ?? Math.max(createdAt, from.anchor_ms ?? 0);
   const { nextDue: _computed, ...rest } = job;
   return {
     ...rest,
-    // What it was due next, it stays: the interval is counted from there.
-    ...(job.schedule.kind === 'every' ? { schedule: { ...job.schedule, from: due - Math.max(job.schedule.ms, FLOOR_MS) } } : {}),
+    ...(job.schedule.kind === 'every' ? { schedule: countedTo(due, job.schedule, latest) } : {}),
     enabled: from.enabled,
     ...(from.enabled ? { nextDue: due } : {}),
     ...(state.last_run_at_ms ? { lastDue: state.last_run_at_ms } : {}),
     ...(state.last_status ? { lastStatus: state.last_status } : {}),
     runCount: from.run_count,
-    createdAt: from.created_at_ms ?? now,
+    createdAt,
   };
+}
+
+type Every = Extract<Job['schedule'], { kind: 'every' }>;
+
+/**
+ * What it was due next, it stays: the interval is counted to there, from no later than `latest`. What is
+ * counted from later than the job was made begins only then (`nextDue`), and only the file can say that.
+ */
+function countedTo(due: number, schedule: Every, latest: number): Every {
+  const ms = Math.max(schedule.ms, FLOOR_MS);
+  return { ...schedule, from: due - Math.max(1, Math.ceil((due - latest) / ms)) * ms };
 }
 
 /** Undefined where the entry names no chat. */
