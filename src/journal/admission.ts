@@ -8,7 +8,7 @@ import { isBlocked } from './blocks.ts';
 import { noteAccount, noteIncoming } from './chats.ts';
 import { applyAll } from './commit.ts';
 import type { Change } from './commit-queue.ts';
-import { correctedKey, findUnbegun, isUnchanged, type Target, wasTakenUp } from './corrections.ts';
+import { correctedKey, findUnbegun, isUnchanged, noteTakenBack, type Target, wasTakenUp } from './corrections.ts';
 import { isKnown, remember } from './dedup.ts';
 import { besideOthers, type Instead } from './during.ts';
 import { cancelRuns } from './ended-runs.ts';
@@ -17,6 +17,7 @@ import { reopenNotes } from './notes.ts';
 import { addParts } from './outbox.ts';
 import { findWait } from './read-waits.ts';
 import { writeEvent } from './record.ts';
+import { reopenQueued } from './reopen-merged.ts';
 import type { Store } from './store.ts';
 import { changeConversation, goingOnParts, placeIn } from './topics.ts';
 import { settle } from './waits.ts';
@@ -97,7 +98,10 @@ function acceptOne(store: Store, admission: Admission, change: Change): Accepted
   }
   const target = message.kind === 'message' ? undefined : findUnbegun(store, message);
   // Not remembered: a refusal keeps nothing, and a late delete that comes twice is only counted twice.
-  if (message.kind === 'delete' && !target) return countRefusal(store, message, admission.onlyCorrects ?? 'deleted');
+  if (message.kind === 'delete' && !target) {
+    noteTakenBack(store, message);
+    return countRefusal(store, message, admission.onlyCorrects ?? 'deleted');
+  }
   if (admission.onlyCorrects && !target && !wasTakenUp(store, message))
     return countRefusal(store, message, admission.onlyCorrects);
   if (message.kind === 'edit' && !target && isUnchanged(store, message)) return countRefusal(store, message, 'unchanged');
@@ -209,8 +213,9 @@ function insertRow(
 type Admitted = Extract<Admission, { kind: 'admit' }>;
 
 function amend(store: Store, { message, onlyCorrects, taint = 0 }: Admitted, target: Target, change: Change): Accepted {
-  const { queued: [next, ...later] = [] } = target.message;
-  if (message.kind === 'delete' && next) {
+  const { queued = [] } = target.message;
+  const [next, ...later] = queued;
+  if (message.kind === 'delete' && next && principalOf(next) === principalOf(target.message)) {
     // What waited behind it is answered without it.
     const { marks: _gone, replyTo: _quoted, ...rest } = target.message;
     const { text, media, senderId, senderName, marks, replyTo } = next;
@@ -223,6 +228,8 @@ function amend(store: Store, { message, onlyCorrects, taint = 0 }: Admitted, tar
   if (message.kind === 'delete') {
     // What its turn was told before it was cut off is answered by itself.
     reopenNotes(store, { seq: target.seq, key: messageKey(target.message) }, 0, change);
+    // A run of theirs is no place for the words of others.
+    reopenQueued(store, messageKey(target.message), queued, change);
     store.db.run(
       "UPDATE run SET state = 'DONE', outcome = 'deleted', finished_at = ? WHERE seq = ?",
       store.clock.now(),

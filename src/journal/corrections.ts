@@ -101,6 +101,18 @@ export function wasTakenUp(store: Store, message: InboundMessage): boolean {
   return isOwn(message, original) && !(original.overheard && row.state !== 'DONE');
 }
 
+/** Of a message that another run took up: where that ends unanswered, its words do not wait anew. */
+export function noteTakenBack(store: Store, message: InboundMessage): void {
+  if (message.targetId === undefined) return;
+  const row = store.db.get<StoredMessage>(
+    `SELECT seq, input FROM run WHERE key = ? AND state = 'DONE' AND (outcome LIKE 'merged:%' OR outcome LIKE 'steered:%')
+     ORDER BY seq DESC LIMIT 1`,
+    targetKey(message, message.targetId),
+  );
+  if (row && isOwn(message, readMessage(row.input, row.seq)))
+    store.db.run("UPDATE run SET input = json_set(input, '$.isTakenBack', json('true')) WHERE seq = ?", row.seq);
+}
+
 function targetKey({ channel, account }: InboundMessage, targetId: string): string {
   return messageKey({ channel, account, platformId: targetId });
 }

@@ -36,7 +36,8 @@ export function besideOthers(store: Store, admission: Admitted, change: Change):
   const isOwn = running.principal === principalOf(admission.message);
   if (during.kind === 'interrupt') {
     if (!isOwn && !during.ofOthers) return undefined;
-    return { kind: 'admit', admission, interrupted: cancelRunning(store, running.seq, INTERRUPTED, change) };
+    const ending = { outcome: INTERRUPTED, ...(isOwn ? { principal: running.principal } : {}) };
+    return { kind: 'admit', admission, interrupted: cancelRunning(store, running.seq, ending, change) };
   }
   // What another person says must not be read with the rights of this one.
   if (!isOwn) return undefined;

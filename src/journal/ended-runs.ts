@@ -2,27 +2,15 @@
  * Runs that end without their agent: cancelled by a person, or given up at a start. What they did must not be
  * forgotten with them.
  */
-import {
-  chatKey,
-  chatOfLane,
-  childSessions,
-  isLaneOf,
-  messageKey,
-  principalOf,
-  sessionOfChat,
-  TASK_SESSIONS,
-  tasksWithin,
-} from '../core/ids.ts';
+import { chatKey, chatOfLane, childSessions, isLaneOf, sessionOfChat, TASK_SESSIONS, tasksWithin } from '../core/ids.ts';
 import { JOB_SESSIONS } from '../core/job.ts';
 import type { Prompt } from '../core/new-run.ts';
-import { MERGED } from '../core/queueing.ts';
 import { type Admission, type Cancels, channelOf, type EndedRun, type Remains, type RunRow } from '../core/run.ts';
-import { isBlocked } from './blocks.ts';
 import type { Change } from './commit-queue.ts';
 import { leaveNote } from './ended-note.ts';
 import { noteJobEnd } from './jobs.ts';
-import { isDenied } from './pairing.ts';
 import { writeEvent } from './record.ts';
+import { reopenMerged } from './reopen-merged.ts';
 import { KEPT_FROM, RUN_COLUMNS, type RunRecord, toRunRow } from './runs.ts';
 import { addLines } from './session-lines.ts';
 import { recordedSteps } from './steps.ts';
@@ -74,34 +62,20 @@ export function cancelRunsOf(
 }
 
 /**
- * What other people said in requests of this person is answered by itself, where no model had answered these:
- * after that a tool may have run for it.
- */
-function reopenMerged(store: Store, principal: string, ended: readonly EndedRun[], change: Change): readonly EndedRun[] {
-  for (const { row, hasSteps } of ended) {
-    for (const one of hasSteps ? [] : (row.message?.queued ?? [])) {
-      if (principalOf(one) === principal || isBlocked(store, one) || isDenied(store, one)) continue;
-      const found = store.db.get<{ lane: string }>(
-        `UPDATE run SET state = 'NEW', outcome = NULL, finished_at = NULL WHERE key = ? AND state = 'DONE' AND outcome = ? RETURNING lane`,
-        ...[messageKey(one), `${MERGED}${row.key}`],
-      );
-      if (!found) continue;
-      change.active += 1;
-      change.woken.add(found.lane);
-    }
-  }
-  return ended;
-}
-
-/**
  * As `cancelRuns`, of one that runs; it ends with this outcome, and what it began as cancelled. What works in
  * the background goes on: its conversation was told that it is at work, and is told its result.
  */
-export function cancelRunning(store: Store, seq: number, outcome: string, change: Change): readonly EndedRun[] {
+export function cancelRunning(
+  store: Store,
+  seq: number,
+  { outcome, principal }: { readonly outcome: string; readonly principal?: string },
+  change: Change,
+): readonly EndedRun[] {
   const sql = `SELECT ${RUN_COLUMNS}, state FROM run WHERE seq = ? AND state = 'RUNNING'`;
-  return withChildren(store, store.db.all<FoundRecord>(sql, seq), AWAITED).map((record) =>
+  const ended = withChildren(store, store.db.all<FoundRecord>(sql, seq), AWAITED).map((record) =>
     cancelRun(store, record, change, record.seq === seq ? outcome : undefined),
   );
+  return principal === undefined ? ended : reopenMerged(store, principal, ended, change);
 }
 
 /** As `cancelRuns`, of a topic that is deleted. */
