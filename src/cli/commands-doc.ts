@@ -68,7 +68,7 @@ const TEXT = [
   "A message steers, interrupts or supersedes only work of the person who wrote it; the owner interrupts every person's. `collect`",
   'joins people who may do the same and for whom the config has no tools, model or spending limit of their own. An edit or delete of a',
   'message that waits counts until its turn begins. A person who stops their own work, or is blocked, ends no words of others that were',
-  'joined to it: they are answered by themselves, unless a tool had been called for the request. What a tool did that was under way',
+  'joined to it: they are answered by themselves, unless a model had answered the request. What a tool did that was under way',
   'when a turn was interrupted is told to the next turn as unknown; a sub-agent in the background goes on, and its result is told. In',
   '`speculative`, each answer knows only what was said before the turn it runs beside: a short “yes” or “2” is taken as a question of',
   'its own. `/why` names what was superseded, steered or merged. With a hook for `message_in`, `steer` acts as `followup`',

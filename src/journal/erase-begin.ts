@@ -7,6 +7,7 @@ import type { Address } from '../core/message.ts';
 import type { PersonRef } from '../core/people.ts';
 import { firstAccount } from './chats.ts';
 import type { Change } from './commit-queue.ts';
+import { cancelRunsOf } from './ended-runs.ts';
 import { runsOf, TELLS } from './erase-rows.ts';
 import { listJobs } from './jobs.ts';
 import { erasedId } from './keyed-hash.ts';
@@ -26,6 +27,8 @@ export function beginErasure(store: Store, { who, by, stoppedMark, parts = [] }:
   const found = foundOf(store, ids);
   const until = store.db.get<{ seq: number | null }>('SELECT max(seq) AS seq FROM run')?.seq ?? 0;
   const counts = ids.map((one) => endAllOf(store, one, { as: 'erased', stoppedMark }, change));
+  // What one id of theirs had said behind another one waits anew by the end of that one.
+  for (const one of ids) cancelRunsOf(store, principalOf(one), stoppedMark, change);
   for (const one of ids) forget(store, one, found.chats);
   addParts(store, parts);
   const sum = { ...before?.counts };

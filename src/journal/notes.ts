@@ -30,6 +30,10 @@ export function notesOf({ db }: Store, run: number): readonly Note[] {
     .map(({ n, call_id: callId, value }) => ({ n, callId, value: readJson(value, `a note of run ${run}`) as Note['value'] }));
 }
 
+/** Of a row whose words another run took up: its author neither took them back nor corrected them since. */
+export const AS_SAID = `input ->> '$.isTakenBack' IS NULL
+  AND NOT EXISTS (SELECT 1 FROM run AS newer WHERE newer.corrects = run.key AND newer.outcome IS NOT 'deleted')`;
+
 /**
  * The run ends, or waits: what it was told and has not seen becomes a row of its own again, so that it is
  * answered. `seen`: how many notes it had read; absent = those that a recorded answer had seen.
@@ -45,7 +49,8 @@ export function reopenNotes(
   for (const { n, callId } of told.slice(seen ?? seenBy(store, run.seq))) {
     store.db.run("DELETE FROM step WHERE run_seq = ? AND n = ? AND kind = 'note' AND call_id = ?", run.seq, n, callId);
     const row = store.db.get<{ lane: string }>(
-      `UPDATE run SET state = 'NEW', outcome = NULL, finished_at = NULL WHERE key = ? AND state = 'DONE' AND outcome = ? RETURNING lane`,
+      `UPDATE run SET state = 'NEW', outcome = NULL, finished_at = NULL
+       WHERE key = ? AND state = 'DONE' AND outcome = ? AND ${AS_SAID} RETURNING lane`,
       ...[callId, `${STEERED}${run.key}`],
     );
     if (!row) continue;

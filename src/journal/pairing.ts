@@ -236,11 +236,6 @@ export class SqlitePairingStore implements PairingStore {
   }
 }
 
-/** Whether their request was denied, or they were revoked. */
-export function isDenied({ db }: Store, who: Pick<Asking, 'channel' | 'account' | 'senderId'>): boolean {
-  return db.get("SELECT 1 FROM pairing WHERE key = ? AND state = 'denied'", keyOf(who)) !== undefined;
-}
-
 function keyOf({ channel, account, senderId }: Pick<Asking, 'channel' | 'account' | 'senderId'>): string {
   return chatKey({ channel, account, chatId: senderId });
 }

@@ -1,6 +1,8 @@
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { InboundMessage } from '../core/message.ts';
 import { FakeClock, inbound, tempDir } from '../testing/fakes.ts';
+import { Database } from './database.ts';
 import { openJournal } from './open.ts';
 
 const PLACE = { lane: 'test/bot/g', session: '_main:test:g' };
@@ -71,4 +73,44 @@ test('a note to a request does not make it count as read: a stop leaves the word
   await one.admit(said('a2', 'ada'), { during: { kind: 'steer', note: ({ text }: InboundMessage) => text } });
   await one.stop();
   expect(await one.left()).toEqual(['ben: words b1', 'cleo: words c1']);
+});
+
+test('the words of a person whose request was denied once, and who is listed, wait anew', async () => {
+  await using one = await collected();
+  await one.at.pairing.request({ channel: 'test', account: 'bot', senderId: 'ben', senderName: 'X', chatId: 'c' }, 0);
+  await one.at.pairing.deny({ channel: 'test', senderId: 'ben' }, 1);
+  await one.stop();
+  expect(await one.left()).toEqual(['ben: words b1', 'cleo: words c1']);
+});
+test('an erasure of a person with two linked ids lets none of their own words wait anew', async () => {
+  await using dir = await tempDir();
+  await using at = await openJournal({ dir: dir.path, clock: new FakeClock(), remains: () => ({ lines: [], tools: [] }) });
+  const { journal } = at;
+  {
+    using db = new Database(join(dir.path, 'journal.db'), { busyMs: 5_000 });
+    const link = "INSERT INTO person (principal, id, name, role, linked_at) VALUES (?, 'same', 'N', 'member', 0)";
+    for (const one of ['test:eve', 'test:eve2']) db.run(link, one);
+  }
+  for (const [id, who] of [
+    ['a1', 'eve'],
+    ['b1', 'eve2'],
+  ] as const)
+    await journal.accept([{ kind: 'admit', message: said(id, who), ...PLACE }]);
+  const [first, second] = await journal.waiting(PLACE.lane, 9);
+  await journal.claim(first?.seq ?? 0, undefined, { merged: [second?.seq ?? 0], superseded: [] });
+  await journal.commit([{ kind: 'erase', who: { channel: 'test', senderId: 'eve2' }, by: 'cli' }]);
+  expect(await journal.waiting(PLACE.lane, 9)).toEqual([]);
+});
+
+test('what was steered into a request, and corrected or taken back meanwhile, does not wait anew with its old words', async () => {
+  await using one = await collected();
+  const steer = { during: { kind: 'steer', note: ({ text }: InboundMessage) => text } };
+  for (const id of ['a2', 'a3', 'a4']) await one.admit(said(id, 'ada'), steer);
+  await one.admit(said('e1', 'ada', { kind: 'edit', targetId: 'a2', text: 'new words' }));
+  await one.admit(said('d1', 'ada', { kind: 'delete', targetId: 'a3', text: '' }));
+  await one.journal.commit([], {
+    ...{ seq: one.row?.seq ?? 0, generation: one.row?.generation ?? 0 },
+    end: { state: 'DONE', outcome: 'answered' },
+  });
+  expect(await one.left()).toEqual(['ada: words a4', 'ada: new words']);
 });

@@ -5,7 +5,7 @@ import { MERGED } from '../core/queueing.ts';
 import type { EndedRun } from '../core/run.ts';
 import { isBlocked } from './blocks.ts';
 import type { Change } from './commit-queue.ts';
-import { isDenied } from './pairing.ts';
+import { AS_SAID } from './notes.ts';
 import { recordedSteps } from './steps.ts';
 import type { Store } from './store.ts';
 
@@ -22,14 +22,17 @@ export function reopenMerged(store: Store, principal: string, ended: readonly En
   return ended;
 }
 
-/** Rows whose words this run took up wait anew. Not where their author took them back or corrected them. */
+/**
+ * Rows whose words this run took up wait anew. Not where their author took them back or corrected
+ * them, or was shut out since.
+ */
 export function reopenQueued(store: Store, key: string, queued: readonly InboundMessage[], change: Change): void {
   for (const one of queued) {
-    if (isBlocked(store, one) || isDenied(store, one)) continue;
+    if (isBlocked(store, one)) continue;
     const found = store.db.get<{ lane: string }>(
       `UPDATE run SET state = 'NEW', outcome = NULL, finished_at = NULL
-       WHERE key = ? AND state = 'DONE' AND outcome = ? AND input ->> '$.isTakenBack' IS NULL
-         AND NOT EXISTS (SELECT 1 FROM run AS newer WHERE newer.corrects = run.key AND newer.outcome IS NOT 'deleted')
+       WHERE key = ? AND state = 'DONE' AND outcome = ? AND ${AS_SAID}
+         AND NOT EXISTS (SELECT 1 FROM audit WHERE kind = 'person.revoked' AND subject = run.principal AND at >= run.accepted_at)
        RETURNING lane`,
       ...[messageKey(one), `${MERGED}${key}`],
     );
