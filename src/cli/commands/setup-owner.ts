@@ -67,10 +67,11 @@ async function senderOf(context: CommandContext, bot: Bot, options: SetupOptions
       throw noOne('the bot does not connect', error);
     }
   };
-  // Shown when the next thing is to listen, so that from here on Ctrl-C is heard.
-  out.say(`3. Send this to your bot from your own account, within ten minutes: ${code}`);
   const drops = options.dropWaiting === true;
-  const first = await listen(drops);
+  const listening = listen(drops);
+  // Shown behind that, so that Ctrl-C is heard from here on.
+  out.say(`3. Send this to your bot from your own account, within ten minutes: ${code}`);
+  const first = await listening;
   const heard = !drops && (await mayDrop(context, first)) ? await listen(true) : first;
   const taken = heard.kind === 'sender' ? heard.sender.taken : heard.taken;
   if (taken > 0) out.say(`   ${counted(taken, 'other message')} came before it and went unanswered`);
