@@ -12,6 +12,7 @@ import { countFile, startChild } from '../testing/child-daemon.ts';
 import { tempDir, until } from '../testing/fakes.ts';
 import { startInline } from '../testing/inline-daemon.ts';
 import { errorReply, startModelServer, stream, textPieces } from '../testing/model-server.ts';
+import type { RunningDaemon } from '../testing/running-daemon.ts';
 import { nth, testSample } from '../testing/sample.ts';
 import { type TelegramScene, telegramScene } from '../testing/telegram/scene.ts';
 
@@ -167,14 +168,26 @@ test.concurrent('GH2113 an unknown price is told to the owner as that, once, and
   expect(at.model.requests).toEqual([]);
 });
 
-test.concurrent('GH2113 a price that is set while a call waits for the owner lets it go on, without a yes', async () => {
-  const config = { budget: { daily_usd: 1 }, model: 'never-heard-of' };
-  await using at = await telegramScene({ script: () => stream(textPieces('a', 'b')), config, gateway: LIMITED });
-  await using daemon = await at.start();
-  await daemon.ready();
+/** A model without a price, under a limit. */
+const unpriced = (): Promise<TelegramScene> =>
+  telegramScene({
+    script: () => stream(textPieces('a', 'b')),
+    config: { budget: { daily_usd: 1 }, model: 'never-heard-of' },
+    gateway: LIMITED,
+  });
+
+/** A call of it was put to the owner, and waits. */
+async function waitsForPrice(at: TelegramScene, daemon: RunningDaemon): Promise<void> {
   say(at, 1, 'hello');
   await asked(at);
   await until('it waits', async () => (await daemon.status()).journal.inbox.PARKED === 1);
+}
+
+test.concurrent('GH2113 a price that is set while a call waits for the owner lets it go on, without a yes', async () => {
+  await using at = await unpriced();
+  await using daemon = await at.start();
+  await daemon.ready();
+  await waitsForPrice(at, daemon);
   const priced = { ...at.config, model_hints: { price: { in: 1, out: 1 } } };
   await writeFile(join(at.dir, 'config.json'), JSON.stringify(priced));
   await has(at, 1, 'ab');
@@ -381,14 +394,11 @@ test.concurrent('where there are no buttons the choices are listed, and a typed 
 });
 
 test.concurrent('GH2113 a price that is set before a restart lets a call that waits for the owner go on', async () => {
-  const config = { budget: { daily_usd: 1 }, model: 'never-heard-of' };
-  await using at = await telegramScene({ script: () => stream(textPieces('a', 'b')), config, gateway: LIMITED });
+  await using at = await unpriced();
   {
     await using daemon = await at.start();
     await daemon.ready();
-    say(at, 1, 'hello');
-    await asked(at);
-    await until('it waits', async () => (await daemon.status()).journal.inbox.PARKED === 1);
+    await waitsForPrice(at, daemon);
     await daemon.stop();
   }
   await using daemon = await at.start({ config: { ...at.config, model_hints: { price: { in: 1, out: 1 } } } });

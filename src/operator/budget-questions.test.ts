@@ -180,26 +180,25 @@ test('with other models the question ends, for a yes was asked for the price of 
   expect(at.posts).toHaveLength(2);
 });
 
+/** A question whose call fits by now, and whose end the journal refused to write once. */
+async function endedUnwritten({ questions, question, budget, journal }: Awaited<ReturnType<typeof setup>>): Promise<string> {
+  const name = (await questions.ask(question())) ?? '';
+  const commit = vi.spyOn(journal, 'commit').mockRejectedValueOnce(new GatehouseError('GH1301', 'the journal cannot be written'));
+  budget.setLimits({});
+  await until('it was tried', () => commit.mock.calls.length > 0);
+  return name;
+}
+
 test('a question that ends while the journal cannot be written ends with the next look', async () => {
   await using at = await setup();
-  const name = (await at.questions.ask(at.question())) ?? '';
-  const commit = vi
-    .spyOn(at.journal, 'commit')
-    .mockRejectedValueOnce(new GatehouseError('GH1301', 'the journal cannot be written'));
-  at.budget.setLimits({});
-  await until('it was tried', () => commit.mock.calls.length > 0);
+  const name = await endedUnwritten(at);
   at.budget.setLimits({ dailyUsd: 10 });
   await until('the question ends', async () => (await at.value(name)) === 'fits');
 });
 
 test('a question whose end could not be written ends within a minute, also where nothing else is spent', async () => {
   await using at = await setup();
-  const name = (await at.questions.ask(at.question())) ?? '';
-  const commit = vi
-    .spyOn(at.journal, 'commit')
-    .mockRejectedValueOnce(new GatehouseError('GH1301', 'the journal cannot be written'));
-  at.budget.setLimits({});
-  await until('it was tried', () => commit.mock.calls.length > 0);
+  const name = await endedUnwritten(at);
   await until('it waits', () => at.clock.sleeping > 0);
   await at.clock.advance(60_000);
   await until('the question ends', async () => (await at.value(name)) === 'fits');

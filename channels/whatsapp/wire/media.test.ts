@@ -123,13 +123,17 @@ describe('A8 nothing is fetched from where a sender likes', () => {
   );
 });
 
-test('a file whose upload fails was seen by nobody and is tried again, one that is gone is refused', async () => {
+async function pdfIn(dir: string, name: string) {
+  const path = join(dir, 'copy');
+  await writeFile(path, 'bytes');
+  return { path, name, mime: 'application/pdf', kind: 'document', bytes: 5 } as const;
+}
+
+test('a file whose upload fails was seen by no person and is tried again, one that is gone is refused', async () => {
   await using at = await whatsAppScene();
   await using dir = await tempDir();
   at.platform.person('15551110000');
-  const path = join(dir.path, 'copy');
-  await writeFile(path, 'bytes');
-  const file = { path, name: 'größe; x.pdf', mime: 'application/pdf', kind: 'document', bytes: 5 } as const;
+  const file = await pdfIn(dir.path, 'größe; x.pdf');
   at.platform.media.faults.push({ kind: 'status', status: 500 }, { kind: 'status', status: 413 });
   expect(await at.send({ text: '', file })).toMatchObject({ kind: 'retry', scope: 'part' });
   expect(await at.send({ text: '', file })).toMatchObject({ kind: 'refused', reason: 'invalid' });
@@ -149,9 +153,7 @@ test.each([
   await using at = await whatsAppScene();
   await using dir = await tempDir();
   at.platform.person('15551110000');
-  const path = join(dir.path, 'copy');
-  await writeFile(path, 'bytes');
-  const file = { path, name: 'a.pdf', mime: 'application/pdf', kind: 'document', bytes: 5 } as const;
+  const file = await pdfIn(dir.path, 'a.pdf');
   at.platform.questionFaults.set('w:m media_conn', code);
   expect(await at.send({ text: '', file })).toMatchObject(expected);
   expect(await at.send({ text: '', file })).toMatchObject({ kind: 'sent' });
