@@ -192,12 +192,13 @@ test('a poll that is silent far beyond its time is given up and started again', 
   await until('the message arrived', () => host.accepted.length === 1);
 });
 
-test('F34 a refused token that is accepted again is picked up without a restart', async () => {
+test('F34 a refused token that is accepted again is picked up without a restart, and its state says how to mend it', async () => {
   const platform = await server();
   platform.fault({ method: 'getMe', kind: 'error', status: 401, description: 'Unauthorized' });
   const host = new TestHost();
   await start(platform, host, 150);
   expect(host.state).toBe('down');
+  expect(host.states.at(-1)?.detail).toMatch(/^GH1501: .* \(401 Unauthorized\): .*@BotFather.*restart/);
   platform.inject({ text: 'mended' });
   await until('the message arrived', () => host.accepted.length === 1);
 });

@@ -150,7 +150,8 @@ export function judge(error: unknown): Diagnosis {
       if (failure.kind !== 'api') return undefined;
       const { status, detail } = failure;
       if (status === 401 || status === 404) {
-        return down(`GH1501: the platform refused the bot token (${status} ${detail})`, REFUSED_WAIT_MS);
+        const advice = 'compare it with what @BotFather shows for the bot, set it anew and restart';
+        return down(`GH1501: the platform refused the bot token (${status} ${detail}): ${advice}`, REFUSED_WAIT_MS);
       }
       if (status !== 409) return undefined;
       const webhook = detail.includes('webhook');
