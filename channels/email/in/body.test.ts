@@ -131,6 +131,40 @@ test('lines with many dashes that are no mark are looked at in one pass', () => 
   expect(leastCpuMs(300, () => [withoutQuotation(lines, facts), quotesOthers(lines, facts)])).toBeLessThan(300);
 });
 
+test.each([
+  [
+    'that only says that there is HTML',
+    'This message is in HTML. Your program cannot show it.',
+    '<p>The key is in the <b>blue</b> box.</p>',
+  ],
+  ['that says nothing of it', 'View this mail in a browser: https://example.com/m/1', '<p>The key is in the blue box.</p>'],
+])('a plain part %s does not stand for the words in it', async (_, plain, html) => {
+  const { text } = await toInbound(alternative(plain, html), FACTS, OPTIONS);
+  expect(text).toContain('The key is in the blue box.');
+});
+
+test.each([
+  ['says the same', 'The key is in the blue box.', '<p>The <b>key</b> is in the blue box.</p>'],
+  ['says the same as the beginning of it', 'Yes, do that.', '<p>Yes,\xa0do that.</p><p>Ada, 12 High Street</p>'],
+  ['has stars where it has bold', 'Please *call me* now.', '<p>Please <b>call me</b> now.</p>'],
+  ['is in capitals', 'MEETING AT NINE', '<h1>Meeting at nine</h1>'],
+  ['has another apostrophe', "Don't.", '<p>Don\u2019t.</p>'],
+  ['has no blanks', '明日の会議は九時からです。', '<p>明日の会議は<br>九時からです。</p>'],
+  ['says more than it', 'The key is in the blue box.', '<img src="cid:1">'],
+])('a plain part that %s is what the agent reads', async (_, plain, html) => {
+  const { text } = await toInbound(alternative(plain, html), FACTS, OPTIONS);
+  expect(text).toBe(plain);
+});
+
+function alternative(plain: string, html: string): Buffer {
+  const head =
+    'From: Ada <ada@example.org>\r\nMessage-ID: <1@example.org>\r\nContent-Type: multipart/alternative; boundary=b\r\n';
+  const parts = [`text/plain\r\n\r\n${plain}`, `text/html; charset=utf-8\r\n\r\n${html}`].map(
+    (part) => `--b\r\nContent-Type: ${part}\r\n`,
+  );
+  return Buffer.from([head, ...parts, '--b--'].join('\r\n'));
+}
+
 async function bodyOf({ name, mail }: Sample): Promise<string> {
   const { text, refusal } = await toInbound(Buffer.from(mail.join('\r\n')), FACTS, OPTIONS);
   expect(refusal, name).toBeUndefined();

@@ -32,17 +32,16 @@ const LEFT_OUT = ours('[quoted text left out]');
 
 export function mailText(mail: ParsedMail, options: MailTextOptions): MailText {
   const { maxChars } = options;
-  const lines = linesOf(mail);
+  const { lines, html } = linesOf(mail);
   const said: Said = options.isReply ? withoutQuotation(lines, options) : { above: tidy(textOf(lines)) };
   const [whole, rest] = [printable(said.above), said.below === undefined ? undefined : printable(said.below)];
   const above = cut(whole, maxChars);
   const below = rest === undefined ? undefined : cut(rest, maxChars - above.length);
   const [length, shown] = [whole.length + (rest?.length ?? 0), above.length + (below?.length ?? 0)];
-  const { length: htmlLength } = htmlOf(mail);
   const pieces = [
     ...(below === undefined ? [above] : spaced(above, LEFT_OUT, below)),
     ours(shown < length ? `[mail shortened: ${shown} of ${length} characters]` : ''),
-    ours(htmlLength > MAX_HTML_CHARS ? `[mail shortened: the first ${MAX_HTML_CHARS} of ${htmlLength} characters of HTML]` : ''),
+    ours(html > MAX_HTML_CHARS ? `[mail shortened: the first ${MAX_HTML_CHARS} of ${html} characters of HTML]` : ''),
   ];
   return { pieces, isPart: below !== undefined || shown < length, isQuoting: quotesOthers(lines, options) };
 }
@@ -58,17 +57,48 @@ function cut(text: string, maxChars: number): string {
 
 /** The decoded body with all that it quotes. Of HTML without end the beginning. */
 export function wholeText(mail: ParsedMail): string {
-  return printable(tidy(textOf(linesOf(mail))));
+  return printable(tidy(textOf(linesOf(mail).lines)));
 }
 
-/** The plain text, where there is any. */
-function linesOf(mail: ParsedMail): readonly BodyLine[] {
-  const html = htmlOf(mail);
-  return html === '' ? plainLines(mail.text ?? '') : htmlToLines(html.slice(0, MAX_HTML_CHARS));
+/** A longer plain part, or one of several paragraphs, is taken for what its sender wrote. Characters. */
+const MAX_STUB_CHARS = 300;
+const PARAGRAPHS = /\n\s*\n/;
+
+interface BodyLines {
+  readonly lines: readonly BodyLine[];
+  /** Length of the HTML, 0 where it was not used. Only its first `MAX_HTML_CHARS` are read. */
+  readonly html: number;
 }
 
-function htmlOf({ text, html }: ParsedMail): string {
-  return text?.trim() ? '' : (html ?? '');
+/** The plain text, where there is any; the HTML too where the plain part says nothing of it. */
+function linesOf({ text = '', html = '' }: ParsedMail): BodyLines {
+  const plain = text.trim();
+  const isRead = plain === '' || (html !== '' && plain.length <= MAX_STUB_CHARS && !PARAGRAPHS.test(plain));
+  const shown = isRead ? htmlToLines(html.slice(0, MAX_HTML_CHARS)) : [];
+  if (plain === '') return { lines: shown, html: html.length };
+  if (!isStub(plain, textOf(shown))) return { lines: plainLines(text), html: 0 };
+  return { lines: [...plainLines(`${plain}\n\n`), ...shown], html: html.length };
+}
+
+/**
+ * Programs put "this mail is HTML" or a link in place of the plain words. Most words of such a part are not
+ * in the HTML.
+ */
+function isStub(plain: string, shown: string): boolean {
+  if (shown.trim() === '') return false;
+  const [all, words] = [
+    bare(shown),
+    plain
+      .split(/\s+/)
+      .map(bare)
+      .filter((word) => word !== ''),
+  ];
+  return words.filter((word) => all.includes(word)).length * 2 < words.length;
+}
+
+/** Letters and digits: programs write bold as stars, headings in capitals, and break lines anywhere. */
+function bare(text: string): string {
+  return text.toLowerCase().replace(/[^\p{L}\p{N}]/gu, '');
 }
 
 /** U+0000 and the like are no text, and some stores refuse them. */
