@@ -40,10 +40,25 @@ describe('the local HTTP server', () => {
     expect((await get(server.port, '/nothing')).status).toBe(404);
   });
 
-  it('refuses a foreign Host header and every method but GET', async () => {
+  it('refuses a foreign Host header and every method but GET and HEAD', async () => {
     await using server = await startHttpServer(at);
     expect((await get(server.port, '/healthz', { host: 'evil.example:7780' })).status).toBe(403);
     expect((await get(server.port, '/healthz', {}, 'POST')).status).toBe(403);
+  });
+
+  it('answers HEAD, and HTTP/1.0 without a Host header, as a monitor may ask', async () => {
+    await using server = await startHttpServer(at);
+    expect(await get(server.port, '/healthz', {}, 'HEAD')).toEqual({ status: 200, body: '' });
+    expect((await get(server.port, '/status', {}, 'HEAD')).status).toBe(401);
+    const old = async (headers: string) => {
+      const socket = connect(server.port, '127.0.0.1');
+      socket.write(`GET /healthz HTTP/1.0\r\n${headers}\r\n`);
+      const [answer] = (await once(socket, 'data')) as [Buffer];
+      socket.destroy();
+      return answer.toString().split('\r\n', 1)[0];
+    };
+    expect(await old('')).toBe('HTTP/1.1 200 OK');
+    for (const host of ['Host: evil.example\r\n', 'Host:\r\n']) expect(await old(host), host).toBe('HTTP/1.1 403 Forbidden');
   });
 
   it('keeps what is guarded from callers without the token', async () => {
@@ -74,7 +89,8 @@ describe('the local HTTP server', () => {
   });
 
   it('refuses to bind anything but loopback, and says how to mend a port in use', async () => {
-    await expect(startHttpServer({ ...at, host: '0.0.0.0' })).rejects.toMatchObject({ code: 'GH1101' });
+    const outside = startHttpServer({ ...at, host: '0.0.0.0' });
+    await expect(outside).rejects.toMatchObject({ code: 'GH1101', hint: expect.stringContaining('`Host: 127.0.0.1`') });
     await using server = await startHttpServer(at);
     await expect(startHttpServer({ ...at, port: server.port })).rejects.toMatchObject({
       hint: expect.stringContaining('gateway.http.port'),

@@ -37,14 +37,14 @@ export interface HttpServerOptions {
 }
 
 /**
- * Answers GET on fixed paths with JSON. Local only for now: any other bind address is refused (decision D8),
- * and so is a Host header that is not local, which a page in a browser could be made to send by DNS
- * rebinding. Rejects with GH1101 for a bad address and GH1004 for a port in use.
+ * Answers GET and HEAD on fixed paths with JSON. Local only for now: any other bind address is refused
+ * (decision D8), and so is a Host header that is not local, which a page in a browser could be made to send
+ * by DNS rebinding. Rejects with GH1101 for a bad address and GH1004 for a port in use.
  */
 export async function startHttpServer(options: HttpServerOptions): Promise<HttpServer> {
   if (!LOOPBACK.has(options.host)) {
     throw new GatehouseError('GH1101', `gateway.http.host ${options.host} is not a loopback address`, {
-      hint: 'use 127.0.0.1 and put an authenticating proxy in front of it',
+      hint: 'use 127.0.0.1 and put an authenticating proxy in front of it, which asks with `Host: 127.0.0.1`',
     });
   }
   const server = createServer({ ...TIMES, maxHeaderSize: 8_192 }, (request, response) => {
@@ -82,17 +82,22 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
 }
 
 async function answerTo(request: IncomingMessage, { routes, guarded }: HttpServerOptions): Promise<HttpAnswer> {
-  if (request.method !== 'GET' || !isLocalHost(request.headers.host)) return { status: 403, body: { ok: false } };
+  const { method, headers } = request;
+  // Node leaves the body out of what answers HEAD.
+  const isRead = method === 'GET' || method === 'HEAD';
+  if (!isRead || !isLocalHost(headers.host)) return { status: 403, body: { ok: false } };
   const path = (request.url ?? '/').split('?')[0] ?? '/';
   const open = routes[path];
   if (open) return await open();
   const route = guarded.routes[path];
   if (!route) return { status: 404, body: { ok: false } };
-  if (!equalSecrets(request.headers.authorization ?? '', `Bearer ${guarded.token}`)) return { status: 401, body: { ok: false } };
+  if (!equalSecrets(headers.authorization ?? '', `Bearer ${guarded.token}`)) return { status: 401, body: { ok: false } };
   return await route();
 }
 
+/** Only HTTP/1.0 goes without this header, which no browser speaks: Node refuses HTTP/1.1 without it. */
 function isLocalHost(header: string | undefined): boolean {
-  const name = (header ?? '').replace(/:\d+$/, '').replace(/^\[|\]$/g, '');
+  if (header === undefined) return true;
+  const name = header.replace(/:\d+$/, '').replace(/^\[|\]$/g, '');
   return LOOPBACK.has(name);
 }

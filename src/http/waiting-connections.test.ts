@@ -1,10 +1,12 @@
 import { createHmac } from 'node:crypto';
-import { request } from 'node:http';
-import { connect, type Socket } from 'node:net';
+import { once } from 'node:events';
+import { createServer, type RequestListener, request } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
 import { expect, test } from 'vitest';
 import type { WebhookRequest } from '../core/channel.ts';
 import { equalSecrets } from '../lib/equal-secrets.ts';
 import { MemoryLogger, until } from '../testing/fakes.ts';
+import { WaitingConnections } from './waiting-connections.ts';
 import { WebhookServer } from './webhook-server.ts';
 
 const KEY = 'a key of the platform';
@@ -135,4 +137,57 @@ test('a request that is complete is worked on to its end, however many come afte
   await until('all of them have come', () => slow.opened() >= 1_100);
   gate.resolve();
   expect(new Set(await Promise.all(waiting))).toEqual(new Set([200]));
+});
+
+/** A bare server that keeps four connections. `ask` sends one request, of which nothing is read. */
+async function ofFour(answer: RequestListener, stillMs?: number) {
+  let [asked, dropped] = [0, 0];
+  const server = createServer((incoming, response) => {
+    asked += 1;
+    answer(incoming, response);
+  });
+  const onDrop = () => {
+    dropped += 1;
+  };
+  new WaitingConnections({ most: 4, ofOneAddress: 4, onDrop, ...(stillMs && { stillMs }) }).watch(server);
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo;
+  const at = { host: '127.0.0.1', port, path: '/x' } as Served;
+  const callers: Socket[] = [];
+  const ask = async () => {
+    const [before, caller] = [asked, connect(port, at.host).pause()];
+    callers.push(caller.on('error', () => undefined));
+    caller.write('GET /x HTTP/1.1\r\nHost: x\r\n\r\n');
+    await until('it is asked', () => asked > before);
+  };
+  const close = () => {
+    for (const caller of callers) caller.destroy();
+    server.close().closeAllConnections();
+  };
+  return { at, ask, dropped: () => dropped, [Symbol.dispose]: close };
+}
+
+/** More than the kernel takes off the server's hands. */
+const LARGE = Buffer.alloc(20_000_000);
+
+test('callers who read none of their answers keep no other caller out', async () => {
+  using server = await ofFour(({ method }, response) => response.writeHead(404).end(method === 'GET' ? LARGE : ''));
+  for (let n = 0; n < 8; n += 1) await server.ask();
+  expect(await genuine(server.at, 'a message')).toBe(404);
+  expect(server.dropped()).toBe(5);
+});
+
+test('a connection that finds no place at all is counted as dropped', async () => {
+  using server = await ofFour(() => undefined);
+  for (let n = 0; n < 8; n += 1) await server.ask();
+  expect(await genuine(server.at, 'a message')).toBe(0);
+  expect(server.dropped()).toBe(1);
+});
+
+test('an answer that was made late and is not read gives its place back after a while', async () => {
+  const made = Promise.withResolvers<void>();
+  using server = await ofFour((_, response) => made.promise.then(() => response.end(LARGE)), 200);
+  for (let n = 0; n < 8; n += 1) await server.ask();
+  made.resolve();
+  await until('there is room', async () => (await genuine(server.at, 'a message')) !== 0);
 });

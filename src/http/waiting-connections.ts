@@ -10,43 +10,58 @@ const MOST = 1_024;
  * connection.
  */
 const MOST_OF_ADDRESS = 256;
+/** Longer than any handler works: where nothing moves for so long, the caller reads nothing. */
+const STILL_MS = 60_000;
 
 interface Waiting {
   readonly address: string;
   /** Absent: its head is not complete. */
   readonly request?: IncomingMessage;
+  readonly response?: ServerResponse;
 }
 
 interface WaitingOptions {
   /** Default: those of the webhook server. */
   readonly most?: number;
   readonly ofOneAddress?: number;
+  readonly stillMs?: number;
   readonly onDrop?: () => void;
 }
 
 /**
- * Bounds the connections whose request is not complete. When there is no room, the one that has waited
- * longest is dropped, not the newest: a platform sends a request in one piece and needs its place for
- * milliseconds, so callers who trickle can only push out each other.
+ * Bounds the connections whose request is not complete, or whose answer is not read. When there is no room,
+ * the one that has waited longest is dropped, not the newest: a platform sends a request in one piece, reads
+ * its answer and needs its place for milliseconds, so callers who trickle can only push out each other. One
+ * who reads slowly counts as one who does not read.
  */
 export class WaitingConnections {
   readonly #most: number;
   readonly #ofOneAddress: number;
+  readonly #stillMs: number;
   readonly #onDrop: () => void;
   /** The longest-waiting one first. */
   readonly #waiting = new Map<Socket, Waiting>();
   readonly #ofAddress = new Map<string, number>();
 
-  /** `onDrop` is called for each connection that is dropped. */
-  constructor({ most = MOST, ofOneAddress = MOST_OF_ADDRESS, onDrop = () => undefined }: WaitingOptions = {}) {
+  /** `onDrop` is called for each connection that is dropped to make room, or that finds none. */
+  constructor({
+    most = MOST,
+    ofOneAddress = MOST_OF_ADDRESS,
+    stillMs = STILL_MS,
+    onDrop = () => undefined,
+  }: WaitingOptions = {}) {
     this.#most = most;
     this.#ofOneAddress = ofOneAddress;
+    this.#stillMs = stillMs;
     this.#onDrop = onDrop;
   }
 
   watch(server: Server): void {
-    // A last bound. It alone counts connections whose answer is being made or sent.
+    // A last bound. It also counts connections that left the list while their answer was made.
     server.maxConnections = 2 * this.#most;
+    server.on('drop', () => this.#onDrop());
+    // Ends those that were taken off the list while their answer was made, and then do not read it.
+    server.timeout = this.#stillMs;
     server.on('connection', (socket: Socket) => {
       this.#add(socket, { address: addressOf(socket) });
       socket.once('close', () => this.#remove(socket));
@@ -55,15 +70,15 @@ export class WaitingConnections {
     server.on('request', (request: IncomingMessage, response: ServerResponse) => {
       const { socket } = request;
       // A proxy may have kept this connection idle for long: the request on it is new.
-      this.#again(socket, request);
+      this.#again(socket, { request, response });
       response.once('finish', () => this.#again(socket));
     });
   }
 
-  #again(socket: Socket, request?: IncomingMessage): void {
+  #again(socket: Socket, call?: Omit<Waiting, 'address'>): void {
     if (socket.destroyed) return;
     this.#remove(socket);
-    this.#add(socket, { address: addressOf(socket), ...(request && { request }) });
+    this.#add(socket, { address: addressOf(socket), ...call });
   }
 
   #add(socket: Socket, waiting: Waiting): void {
@@ -86,12 +101,15 @@ export class WaitingConnections {
     while (this.#waiting.size > this.#most) this.#dropFirst(() => true);
   }
 
-  /** Takes the first of these off the list. One whose request is complete waits for us: it is not dropped. */
+  /**
+   * Takes the first of these off the list, and drops it unless it waits for us: its request is complete and
+   * its answer not made yet.
+   */
   #dropFirst(isMeant: (address: string) => boolean): void {
-    for (const [socket, { address, request }] of this.#waiting) {
+    for (const [socket, { address, request, response }] of this.#waiting) {
       if (!isMeant(address)) continue;
       this.#remove(socket);
-      if (request?.complete) return;
+      if (request?.complete && !response?.writableEnded) return;
       socket.destroy();
       this.#onDrop();
       return;

@@ -182,3 +182,25 @@ test('a call for an instance that is being replaced is answered by the next one;
   expect((await late).status).toBe(503);
   expect((await fetch(at.url, { method: 'POST', body: 'x' })).status).toBe(404);
 });
+
+test('bodies that stop just before their end keep no request of a platform out', async () => {
+  await using at = await serving(async () => ({ status: 200 }));
+  const other = await at.server.for('other').serve(async () => ({ status: 204 }));
+  const { hostname, port, pathname } = new URL(at.url);
+  let over = 0;
+  // One more than fit into what all bodies may hold.
+  const callers = Array.from({ length: 17 }, () => {
+    const caller = connect(Number(port), hostname).on('error', () => undefined);
+    caller.resume().once('close', () => {
+      over += 1;
+    });
+    caller.write(`POST ${pathname} HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n`);
+    caller.write(Buffer.alloc(999_999));
+    return caller;
+  });
+  await until('one of them is given up', () => over > 0);
+  const ask = async (url: string) => (await fetch(url, { method: 'POST', body: 'x'.repeat(1_000) })).status;
+  expect(await Promise.all([at.url, `${other.localOrigin}${other.path}`].map(ask))).toEqual([200, 204]);
+  expect(at.logger.lines.filter(({ event }) => event === 'webhook.connections-dropped')).toHaveLength(1);
+  for (const caller of callers) caller.destroy();
+});

@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setImmediate as immediate } from 'node:timers/promises';
 import { RefusedRequests } from '../../channels/kit/refused-requests.ts';
 import type { Webhook, WebhookAnswer, WebhookHandler, WebhookRequest, Webhooks } from '../core/channel.ts';
 import { errorText, GatehouseError } from '../core/errors.ts';
@@ -15,8 +16,8 @@ const MAX_BYTES = 1_000_000;
  */
 const AT_ONCE = 64;
 /**
- * Most that bodies under way hold in memory, over all instances. Only bytes that came count: slow
- * callers hold few.
+ * Most that bodies under way hold in memory, over all instances. Beyond it the body that began first is given
+ * up, not the newest: a platform sends one in one piece, so callers who hold theirs back push out each other.
  */
 const MAX_READING = 16_000_000;
 /**
@@ -35,6 +36,12 @@ interface Route {
   readonly maxBytes: number;
   readonly calls: { refused: number; refusedAt?: number; takenAt?: number };
   running: number;
+}
+
+/** A body that is under way: how many bytes came, and what answers its request with 503. */
+interface Body {
+  bytes: number;
+  readonly giveUp: () => void;
 }
 
 /** By these an adapter says that it does not believe a request. */
@@ -61,11 +68,17 @@ export class WebhookServer implements AsyncDisposable {
   readonly #stopping = new AbortController();
   /** Instances that are being replaced, by path, with the calls that wait. */
   readonly #held = new Map<string, Set<() => void>>();
+  readonly #dropped: RefusedRequests;
   #listening: Promise<Server> | undefined;
+  /** In the order in which they began. */
+  readonly #bodies = new Set<Body>();
+  /** What they hold together. */
   #reading = 0;
 
   constructor(options: WebhookServerOptions) {
     this.#options = options;
+    const { logger, clock = systemClock } = options;
+    this.#dropped = new RefusedRequests({ event: 'webhook.connections-dropped', clock, logger });
   }
 
   /** What the adapter of one instance gets. */
@@ -107,6 +120,9 @@ export class WebhookServer implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    // Those that wait for the next one of their instance are told to call again before their connections end.
+    for (const waiting of this.#held.values()) for (const resolve of waiting) resolve();
+    await immediate();
     this.#stopping.abort(new Error('the server stops'));
     const server = await this.#listening?.catch(() => undefined);
     if (!server) return;
@@ -154,10 +170,7 @@ export class WebhookServer implements AsyncDisposable {
         .then((answer) => write(response, answer))
         .catch(() => response.destroy());
     });
-    const { logger, clock = systemClock } = this.#options;
-    const dropped = new RefusedRequests({ event: 'webhook.connections-dropped', clock, logger });
-    const onDrop = () => dropped.note('too many callers that do not complete their request');
-    new WaitingConnections({ onDrop }).watch(server);
+    new WaitingConnections({ onDrop: () => this.#noteDropped() }).watch(server);
     await new Promise<void>((resolve, reject) => {
       server.once('error', (cause) => {
         reject(
@@ -219,25 +232,51 @@ export class WebhookServer implements AsyncDisposable {
   /** The body, or why there is none. */
   async #read(request: IncomingMessage, maxBytes: number): Promise<Buffer | WebhookAnswer> {
     if (Number(request.headers['content-length'] ?? 0) > maxBytes) return TOO_LARGE;
-    const parts: Buffer[] = [];
-    let total = 0;
+    const { promise: givenUp, resolve } = Promise.withResolvers<WebhookAnswer>();
+    const body: Body = { bytes: 0, giveUp: () => resolve(GIVEN_UP) };
+    this.#bodies.add(body);
     try {
-      // Ended early it must not break the connection: the answer still has to leave by it.
-      for await (const part of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
-        total += part.byteLength;
-        this.#reading += part.byteLength;
-        if (total > maxBytes) return TOO_LARGE;
-        if (this.#reading > MAX_READING) return { ...BUSY, headers: { ...BUSY.headers, connection: 'close' } };
-        parts.push(part);
-      }
-      return Buffer.concat(parts);
+      // One that is given up is waited for no more: its connection ends with the answer.
+      return await Promise.race([givenUp, this.#collect(request, body, maxBytes)]);
     } finally {
-      this.#reading -= total;
+      this.#forget(body);
     }
+  }
+
+  async #collect(request: IncomingMessage, body: Body, maxBytes: number): Promise<Buffer | WebhookAnswer> {
+    const parts: Buffer[] = [];
+    // Ended early it must not break the connection: the answer still has to leave by it.
+    for await (const part of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+      if (!this.#bodies.has(body)) return GIVEN_UP;
+      body.bytes += part.byteLength;
+      this.#reading += part.byteLength;
+      if (body.bytes > maxBytes) return TOO_LARGE;
+      parts.push(part);
+      this.#makeRoom();
+    }
+    return Buffer.concat(parts);
+  }
+
+  #makeRoom(): void {
+    for (const body of this.#bodies) {
+      if (this.#reading <= MAX_READING) return;
+      this.#forget(body);
+      body.giveUp();
+      this.#noteDropped();
+    }
+  }
+
+  #forget(body: Body): void {
+    if (this.#bodies.delete(body)) this.#reading -= body.bytes;
+  }
+
+  #noteDropped(): void {
+    this.#dropped.note('too many callers that do not complete their request, or do not read the answer');
   }
 }
 
 const BUSY: WebhookAnswer = { status: 503, headers: { 'retry-after': '1' } };
+const GIVEN_UP: WebhookAnswer = { ...BUSY, headers: { ...BUSY.headers, connection: 'close' } };
 const TOO_LARGE: WebhookAnswer = { status: 413, headers: { connection: 'close' } };
 
 function pathOfInstance(name: string): string {
