@@ -359,3 +359,18 @@ test('the image of the Dockerfile holds the page', async () => {
   const copied = [...last.matchAll(/^COPY --from=build \/app\/(\S+) \.\/(\S+)$/gm)].map(([, from, to]) => [from, to]);
   expect(copied).toContainEqual(['src/simulator/page', 'src/simulator/page']);
 });
+
+test('what the bot took back while the page did not watch is gone when it watches again', async () => {
+  const { tell, people, show } = await openPage();
+  const bubbles = () => people()[1]?.querySelector('.messages').elements() ?? [];
+  tell('run', { run: 'one' });
+  tell('message', message());
+  tell('message', message({ id: 'bot-1', text: 'it stays' }));
+  show(false);
+  show(true);
+  // As the server begins each stream, now without the first one.
+  tell('run', { run: 'one' });
+  tell('message', message({ id: 'bot-1', text: 'it stays' }));
+  tell('present', { ids: ['bot-1'] });
+  expect(bubbles().map((bubble) => bubble.elements()[0]?.textContent)).toEqual(['it stays']);
+});

@@ -122,6 +122,21 @@ test('an edit is told under the id of the message that is there, and nothing is 
   expect(events.text()).toContain('"id":"bot-0-5-1"');
 });
 
+test('who watches again is told which messages there are: one was taken back meanwhile', async () => {
+  const { platform, server } = await start();
+  platform.visible = [
+    { person: 0, text: 'a', at: 5 },
+    { person: 0, text: 'b', at: 6 },
+  ];
+  const first = await listen(server.url);
+  await until('both are told', () => first.text().includes('"b"'));
+  platform.visible = [{ person: 0, text: 'b', at: 6 }];
+  await until('it is taken back', () => first.text().includes('event: removed'));
+  const again = await listen(server.url);
+  await until('all is told', () => again.text().includes('event: typing'));
+  expect(again.text()).toContain('event: present\ndata: {"type":"present","ids":["bot-0-6"]}\n');
+});
+
 test('a platform that cannot be looked at is said to be in trouble, and watched on', async () => {
   const { platform, server } = await start();
   const events = await listen(server.url);

@@ -153,6 +153,7 @@ async function sendEvents(simulation: Simulation, response: ServerResponse): Pro
   const { messages, waiting, typing } = await simulation.now();
   write({ type: 'run', run: simulation.run });
   for (const message of messages) write({ type: 'message', message });
+  write({ type: 'present', ids: messages.map(({ id }) => id) });
   write({ type: 'waiting', waiting });
   write({ type: 'typing', people: typing });
   const watching = simulation.watch(write);

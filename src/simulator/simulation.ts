@@ -15,6 +15,8 @@ export type SimulationEvent =
   /** First to each watcher: see `Simulation.run`. */
   | { readonly type: 'run'; readonly run: string }
   | { readonly type: 'message'; readonly message: ChatMessage }
+  /** To each watcher behind the first messages: all there are. Others that it knows were taken back. */
+  | { readonly type: 'present'; readonly ids: readonly string[] }
   /** The bot took a message back. */
   | { readonly type: 'removed'; readonly id: string }
   | { readonly type: 'fault'; readonly kind: FaultKind; readonly times: number }

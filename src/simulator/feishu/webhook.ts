@@ -12,17 +12,24 @@ export class WebhookCaller implements AsyncDisposable {
   readonly #url: () => string | undefined;
   readonly #stop = new AbortController();
   #last: Promise<void> = Promise.resolve();
+  #round = 0;
 
   /** `url`: where the adapter can be called, undefined while it cannot. */
   constructor(url: () => string | undefined) {
     this.#url = url;
   }
 
+  /** What waits is never delivered again, as after the platform's last try. */
+  giveUp(): void {
+    this.#round += 1;
+  }
+
   /** Calls `done` once the event was answered with 200. */
   deliver(payload: FeishuPayload, done: () => void): void {
     const signed = { ...payload, header: { ...payload.header, token: FEISHU_KEYS.verificationToken } };
+    const round = this.#round;
     this.#last = this.#last.then(async () => {
-      while (!this.#stop.signal.aborted) {
+      while (!this.#stop.signal.aborted && round === this.#round) {
         if ((await this.#post(signed)) === 200) return done();
         await sleep(RETRY_MS);
       }

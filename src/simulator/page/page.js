@@ -197,6 +197,10 @@ function open() {
   // It was started anew: what stands here is of another one.
   on('run', ({ run: now }) => now === run || location.reload());
   on('message', ({ message }) => showMessage(message));
+  on('present', ({ ids }) => {
+    const present = new Set(ids);
+    for (const id of bubbles.keys()) if (!present.has(id)) removeMessage(id);
+  });
   on('removed', ({ id }) => removeMessage(id));
   on('fault', ({ kind, times }) => notice(`From now on: ${FAULTS[kind] ?? kind}, ${times === 1 ? 'once' : `${times} times`}.`));
   on('trouble', ({ text }) => notice(text));

@@ -101,6 +101,11 @@ class FeishuByWebhook extends FeishuPlatform {
     return { ...super.env, FEISHU_ENCRYPT_KEY: encryptKey, FEISHU_VERIFICATION_TOKEN: verificationToken };
   }
 
+  override async begin(): Promise<void> {
+    this.#caller.giveUp();
+    await super.begin();
+  }
+
   override async [Symbol.asyncDispose](): Promise<void> {
     await this.#caller[Symbol.asyncDispose]();
     await super[Symbol.asyncDispose]();

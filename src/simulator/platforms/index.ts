@@ -26,6 +26,8 @@ export const CALLING: Readonly<Record<string, (options: PlatformOptions) => Prom
 /** Channels of `PLATFORMS` in another mode: they share type and account with it, and do not run beside it. */
 export const MODES: Readonly<Record<string, (options: PlatformOptions) => Promise<Platform>>> = {
   'telegram-webhook': async (options) => (await import('./telegram.ts')).startTelegramWebhook(options),
+  'slack-http': async (options) => (await import('./slack.ts')).startSlackByHttp(options),
+  'feishu-webhook': async (options) => (await import('./feishu.ts')).startFeishuByWebhook(options),
   'feishu-cards': async () => (await import('./feishu.ts')).startFeishuCards(),
   'whatsapp-self': async () => (await import('./whatsapp.ts')).startWhatsAppSelf(),
   'discord-doors': async () => (await import('./discord-doors.ts')).startDiscordDoors(),

@@ -96,6 +96,11 @@ class SlackByHttp extends SlackPlatform {
     return { ...super.env, SLACK_SIGNING_SECRET: SIGNING_SECRET };
   }
 
+  override async begin(): Promise<void> {
+    this.#requests.giveUp();
+    await super.begin();
+  }
+
   override async waiting(): Promise<number> {
     return this.#requests.unacknowledged;
   }

@@ -40,6 +40,11 @@ export class SlackRequests implements SlackTransport, AsyncDisposable {
     return this.#waiting.length;
   }
 
+  /** What waits is never delivered again, as after the platform's last try. */
+  giveUp(): void {
+    this.#waiting.length = 0;
+  }
+
   deliver(type: 'events_api' | 'interactive' | 'slash_commands', payload: Json): string {
     this.#waiting.push({ type, payload, attempts: 0 });
     if (this.#waiting.length === 1) this.#running = this.#run();
@@ -59,6 +64,7 @@ export class SlackRequests implements SlackTransport, AsyncDisposable {
       this.answers.push(status);
       this.slowestMs = Math.max(this.slowestMs, performance.now() - started);
       next.attempts += 1;
+      if (this.#waiting[0] !== next) continue;
       if (status === 200 || next.type !== 'events_api') this.#waiting.shift();
       else await new Promise((resolve) => setTimeout(resolve, this.#retryMs));
     }
