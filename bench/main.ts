@@ -2,7 +2,7 @@
 // 1 when one is missed.
 //
 //   --only NAME   throughput, latency, slow-model, model-calls, tool-calls, tool-memory, channels, commands,
-//                 start, ledger, record, scale, slow-disk, soak; repeatable
+//                 worker-memory, start, ledger, record, scale, slow-disk, soak; repeatable
 //   --json        one JSON document instead of the table
 //   --write       also puts the figures into bench/README.md
 import { existsSync } from 'node:fs';
@@ -24,6 +24,7 @@ import { measureSoak } from './soak.ts';
 import { measureStart } from './start.ts';
 import { measureToolCalls } from './tool-calls.ts';
 import { measureToolMemory } from './tool-memory.ts';
+import { measureWorkerMemory } from './worker-memory.ts';
 
 const BENCHES: Readonly<Record<string, () => Promise<Figure[]>>> = {
   start: measureStart,
@@ -33,6 +34,7 @@ const BENCHES: Readonly<Record<string, () => Promise<Figure[]>>> = {
   'model-calls': measureModelCalls,
   'tool-calls': measureToolCalls,
   'tool-memory': measureToolMemory,
+  'worker-memory': measureWorkerMemory,
   channels: measureChannels,
   commands: measureCommands,
   ledger: measureLedger,

@@ -12,7 +12,7 @@ function toReadme({ machine, figures }: { readonly machine: string; readonly fig
 
 \`\`\`sh
 npm run bench                        # everything, about twenty minutes; exit code 1 when a limit is missed
-npm run bench -- --only latency      # one of start, latency, throughput, slow-model, model-calls, channels, ledger, record, scale, slow-disk, soak; repeatable
+npm run bench -- --only latency      # one of start, latency, throughput, slow-model, model-calls, tool-calls, tool-memory, worker-memory, channels, commands, ledger, record, scale, slow-disk, soak; repeatable
 npm run bench -- --json              # for programs
 npm run bench -- --write             # also rewrites this page
 npm run bench:versus -- --base DIR   # compares with an earlier checkout, medians of five runs each in turn

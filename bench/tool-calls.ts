@@ -41,7 +41,7 @@ export async function measureToolCalls(): Promise<Figure[]> {
   const all = turns.flat();
   const p50 = median(all);
   const mean = all.reduce((sum, ms) => sum + ms, 0) / all.length;
-  const note = `${all.length} calls, mean ${mean.toFixed(1)} ms; the journal lies in memory`;
+  const note = `${all.length} calls, mean ${mean.toFixed(1)} ms; the journal is on the disk of TMPDIR`;
   return [{ bench, name: 'beside model and tool, p50', value: p50, unit: 'ms', limit: { atMost: 3 }, note }];
 }
 

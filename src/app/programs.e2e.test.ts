@@ -361,7 +361,7 @@ test('from the commit of /stop on: answer and permit within 500 ms, a group that
 const below = (ms: number) => expect.toSatisfy((value: number) => value < ms);
 
 test.skipIf(!isFullLoad())(
-  '100 MB that a program prints are kept where read_file pages them, and cost the daemon at most 30 MB',
+  'F31 100 MB that a program prints are kept where read_file pages them, and cost the daemon at most 30 MB',
   async (context) => {
     needsSandbox(context);
     const print = 'yes 0123456789012345678901234567890123456789012345678 | head -c 100000000; echo problem >&2';
@@ -411,7 +411,18 @@ test('what runs longer than it asked for is ended, and the model reads what it h
   expect(at.told()).toBe('Error: timed out after 1 s, and ended with all that it started\nbegun');
 });
 
-test('without the section, or where no sandbox works, no tool runs programs, and status says why', async () => {
+test('what holds more memory than a call may have is ended, and the model reads why', async (context) => {
+  needsSandbox(context);
+  const hold = `for i in 1 2 3 4 5 6; do perl -e '$x = "x" x 12000000; sleep 20' & done; wait; echo all`;
+  await using at = await scene([shell(hold), 'done'], { sandbox: { memory_mb: 64 } });
+  await at.channel.deliver({ platformId: 'm1', text: 'take memory' });
+  await at.daemon.gateway.idle();
+  expect(at.told()).toBe(
+    'Error: shell failed: GH2014: the program was ended with all that it started: its processes together held more than 64 MiB of memory (sandbox.memory_mb)',
+  );
+});
+
+test('A26 without the section, or where no sandbox works, no tool runs programs, and status says why', async () => {
   await using none = await scene(['done'], {});
   await none.channel.deliver({ platformId: 'm1', text: 'hi' });
   await none.daemon.gateway.idle();

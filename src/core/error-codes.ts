@@ -107,6 +107,10 @@ export const ERROR_CODES = {
     hint: 'on Debian `apt-get install bubblewrap`; `gatehouse status` shows what was tried',
   },
   GH2013: { title: 'packages that a tool needs are not installed', hint: 'run the command that the log names, then start again' },
+  GH2014: {
+    title: 'a program was ended, because it held more memory than it may',
+    hint: 'the operator can raise sandbox.memory_mb in the config',
+  },
   GH2101: {
     title: 'the model refused the key',
     hint: 'set the right one with `gatehouse auth set-key PROVIDER`, or in its variable, and restart the daemon',

@@ -33,6 +33,7 @@ export interface Spawn {
     readonly timeoutMs: number;
     /** Of each stream; the middle of what is longer is discarded and counted. */
     readonly outputBytes: number;
+    /** Of each process; of a program with sandbox `tool` also of all that it started together. */
     readonly memoryBytes?: number;
     readonly pids?: number;
   };
@@ -67,7 +68,8 @@ export interface Spawner {
   /**
    * Settles when the program and its process group are gone. The program begins after its row is on disk.
    * Rejects with the reason of the signal, with GH2010 when the program cannot be started, with GH2011 when
-   * the process that runs it ended, and as a write of the journal does.
+   * the process that runs it ended, with GH2014 when it held too much memory, and as a write of the journal
+   * does.
    */
   run(spec: Spawn, signal: AbortSignal): Promise<Exit>;
   /** At start, before anything runs: ends what an earlier boot left behind. Returns how many. */

@@ -193,7 +193,34 @@ it('memory beyond its bound is not given, and files end at theirs', async (conte
   expect({ code: bounded.code === 0, out: bounded.out }).toEqual({ code: false, out: '' });
 });
 
-it('F31 whatever it does with sessions and forks, nothing is left half a second after its time', async (context) => {
+it('the kernel ends what it runs before the daemon', async (context) => {
+  needsBwrap(context);
+  await using dir = await tempDir();
+  expect((await sandboxed('cat /proc/self/oom_score_adj', { cwd: dir.path })).out).toBe('1000\n');
+});
+
+it('F31 memory is bounded for all that it runs together, in a sandbox and without', async (context) => {
+  needsBwrap(context);
+  await using dir = await tempDir();
+  // Each holds twice that.
+  const six = `for i in 1 2 3 4 5 6; do perl -e '$x = "x" x 30000000; sleep 3' & done; wait; echo all`;
+  for (const mode of ['bwrap', 'none'] as const) {
+    const held = (mib: number) => sandboxed(six, { cwd: dir.path, jail: { mode }, program: { memoryBytes: mib * 1024 ** 2 } });
+    const message = expect.stringContaining('more than 200 MiB of memory');
+    await expect(held(200)).rejects.toMatchObject({ code: 'GH2014', message });
+    expect(await held(600)).toMatchObject({ out: 'all\n' });
+  }
+});
+
+it('what processes share counts once', async (context) => {
+  needsBwrap(context);
+  await using dir = await tempDir();
+  const script = `perl -e '$x = "x" x 60000000; fork for 1 .. 3; sleep 2; print "one\n"' | sort -u`;
+  const { out } = await sandboxed(script, { cwd: dir.path, program: { memoryBytes: 200 * 1024 ** 2 } });
+  expect(out).toBe('one\n');
+});
+
+it('F30 whatever it does with sessions and forks, nothing is left half a second after its time', async (context) => {
   needsBwrap(context);
   await using dir = await tempDir();
   let below: readonly number[] = [];

@@ -28,6 +28,7 @@ export interface Confinement {
 export type Confined = Pick<Spawn, 'argv' | 'cwd' | 'home' | 'env' | 'sandbox' | 'network' | 'readable'> & {
   /** Absolute: HOME and the place for temporary files of a program that has none in memory. */
   readonly ownHome?: string;
+  /** Of each process; of a program of a tool also of all together. */
   readonly memoryBytes?: number;
   readonly pids?: number;
 };
@@ -45,7 +46,7 @@ export function confine(program: Confined, given: Confinement): Command {
   // Before the mode: `none` is for programs that a person approves, not for the code of strangers.
   if (program.sandbox === 'isolated') return isolated({ ...program, env, network }, confinement);
   if (program.sandbox === 'trusted' || confinement.mode === 'none') {
-    return { argv: limited(program), cwd, env, isGuardian: false };
+    return { argv: limited(program), cwd, env, isGuardian: false, ...together(program) };
   }
   const own = { ...(home === undefined ? {} : { home }), ...(ownHome === undefined ? {} : { ownHome }) };
   if (confinement.mode === 'macos')
@@ -53,7 +54,16 @@ export function confine(program: Confined, given: Confinement): Command {
   const inside = home === undefined ? argv : argv.map((word) => seenAs(word, home, PROGRAM_HOME));
   if (confinement.mode === 'docker')
     return dockerRun({ ...program, ...imageOf(confinement), argv: inside, env, network, fileBytes: FILE_BYTES });
-  return bubblewrap({ ...confinement, ...own, argv: limited({ ...program, argv: inside }), cwd, env, network });
+  const jailed = bubblewrap({ ...confinement, ...own, argv: limited({ ...program, argv: inside }), cwd, env, network });
+  return { ...jailed, ...together(program) };
+}
+
+/**
+ * Only for programs of tools: a container engine bounds the sum itself, the browser's driver watches its own
+ * processes, and our own helpers are single processes.
+ */
+function together({ sandbox, memoryBytes }: Confined): Pick<Command, 'memoryBytes'> {
+  return sandbox === 'tool' && memoryBytes !== undefined ? { memoryBytes } : {};
 }
 
 /** As it is named where that leads to nothing, as in the unit of a worker. */

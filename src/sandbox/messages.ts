@@ -64,7 +64,11 @@ export const fromWorker = z.discriminatedUnion('type', [
   /** Of standard output, in base64. */
   z.strictObject({ type: z.literal('output'), id: z.int(), bytes: z.string() }),
   z.strictObject({ type: z.literal('end'), id: z.int(), exit }),
-  z.strictObject({ type: z.literal('failed'), id: z.int(), message: z.string(), hint: z.string().optional() }),
+  z.strictObject({
+    ...{ type: z.literal('failed'), id: z.int(), message: z.string(), hint: z.string().optional() },
+    /** Default: GH2010. */
+    code: z.literal('GH2014').optional(),
+  }),
   z.strictObject({
     ...{ type: z.literal('probed'), id: z.int() },
     found: z.union([

@@ -1,10 +1,11 @@
+import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { systemClock } from '../lib/clock.ts';
 import { tempDir, until } from '../testing/fakes.ts';
 import { importOf, withoutDescriptors } from '../testing/without-descriptors.ts';
-import { descendantsOf, startOf } from './kernel-process.ts';
+import { descendantsOf, markedWith, PROCESS_MARK, startOf } from './kernel-process.ts';
 import { type Command, type GroupOptions, runGroup } from './process-group.ts';
 
 const NEVER = new AbortController().signal;
@@ -70,7 +71,7 @@ it('tells the process by what no later process of its id can share', async () =>
   expect(seen[0]).not.toBe(seen[2]);
 });
 
-it('F31 a program whose time is over is asked to end, and killed with its children when it does not', async () => {
+it('F30 a program whose time is over is asked to end, and killed with its children when it does not', async () => {
   const script = `trap 'echo asked' TERM; (trap '' TERM; echo $$ >&2; exec sleep 60) & while :; do sleep 60 & wait $!; done`;
   const { code, timedOut, out } = await runGroup(shell(script), options({ timeoutMs: 300 }), NEVER);
   expect({ code, timedOut }).toEqual({ code: null, timedOut: true });
@@ -94,7 +95,23 @@ it('what a program leaves running in its group ends with it', async () => {
   await until('its end', async () => (await startOf(Number(out))) === undefined);
 });
 
-it('of 100 MB of output the front and the end are kept, the rest is counted, and memory stays bounded', async () => {
+it.runIf(process.platform === 'linux')(
+  'what left the group ends with the program, and its pipes change nothing of the answer',
+  async () => {
+    const mark = randomUUID();
+    const script = 'setsid sleep 60 & sleep 0.3; echo no; exit 1';
+    const exit = await runGroup(shell(script, { env: { PATH, [PROCESS_MARK]: mark } }), options({ timeoutMs: 10_000 }), NEVER);
+    expect(exit).toMatchObject({ code: 1, timedOut: false, out: 'no\n' });
+    expect(markedWith(mark)).toEqual([]);
+  },
+);
+
+it.runIf(process.platform === 'linux')('a program that ended in time is not too slow, whatever holds its pipes', async () => {
+  const exit = await runGroup(shell('env -i setsid sleep 4 & sleep 0.3; echo no; exit 1'), options({ timeoutMs: 1_000 }), NEVER);
+  expect(exit).toMatchObject({ code: 1, timedOut: false, out: 'no\n' });
+});
+
+it('F31 of 100 MB of output the front and the end are kept, the rest is counted, and memory stays bounded', async () => {
   const before = process.memoryUsage().rss;
   const { out, cut } = await runGroup(shell('echo first; yes | head -c 100000000; echo last'), options(), NEVER);
   expect(out.length).toBeLessThan(10_100);

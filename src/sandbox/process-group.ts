@@ -11,8 +11,9 @@ import { TERM_GRACE_MS } from '../lib/run-program.ts';
 import { gated } from '../lib/start-gate.ts';
 import { CappedOutput } from './capped-output.ts';
 import { cleanUpBy } from './clean-up.ts';
-import { descendantsOf, signalTo, startOf } from './kernel-process.ts';
+import { descendantsOf, killMarked, PROCESS_MARK, signalTo, startOf } from './kernel-process.ts';
 import { LineSplitter } from './line-splitter.ts';
+import { outgrows } from './memory.ts';
 
 /** What is really started: the sandbox with the program in it, or the program alone. */
 export interface Command {
@@ -26,6 +27,8 @@ export interface Command {
    * to end before the rest.
    */
   readonly isGuardian: boolean;
+  /** What all that it starts may hold together. Absent = nothing bounds it, or what it runs in does. */
+  readonly memoryBytes?: number;
   /** Run once a signal ended the first process: what that leaves behind is in no group of this system. */
   readonly cleanUp?: readonly string[];
 }
@@ -49,8 +52,9 @@ export interface GroupOptions {
 const GONE_EVERY_MS = 10;
 /**
  * Runs a command until it and its process group are gone. Rejects with GH2010 when it cannot be started, as
- * `onStart` does, and with the reason of the signal. What left the group and its parents is out of reach, but
- * not out of a sandbox: with its guardian, all that is in it ends.
+ * `onStart` does, with GH2014 when it held too much memory, and with the reason of the signal. What left the
+ * group ends with it too, by its mark or with the guardian of its sandbox; without a mark it is out of reach
+ * once its parents are gone.
  */
 export async function runGroup(command: Command, options: GroupOptions, signal: AbortSignal): Promise<Exit> {
   signal.throwIfAborted();
@@ -67,14 +71,17 @@ export async function runGroup(command: Command, options: GroupOptions, signal: 
     feed(child, options);
     options.clock.sleep(options.timeoutMs, group.over).then(
       () => {
-        timedOut = true;
+        // One that ended in time answered in time, whatever still holds its pipes.
+        timedOut = child.exitCode === null && child.signalCode === null;
         group.end();
       },
       () => undefined, // the program was quicker
     );
+    const isTooLarge = watchMemory(group, command, options.clock);
     const code = await group.closed;
     await group.gone();
     signal.throwIfAborted();
+    if (await isTooLarge) throw tooLarge(command);
     return { code, timedOut, ...output() };
   } catch (error) {
     group.end();
@@ -84,6 +91,19 @@ export async function runGroup(command: Command, options: GroupOptions, signal: 
   } finally {
     signal.removeEventListener('abort', onAbort);
   }
+}
+
+/** Whether it was ended for what it held. Settles with the program. */
+async function watchMemory(group: Group, { memoryBytes }: Command, clock: Clock): Promise<boolean> {
+  if (memoryBytes === undefined || !(await outgrows(group.pid, memoryBytes, { clock, over: group.over }))) return false;
+  // At once: what it does until then may take the memory of the machine.
+  group.end('SIGKILL');
+  return true;
+}
+
+function tooLarge({ memoryBytes = 0 }: Command): GatehouseError {
+  const held = `its processes together held more than ${Math.floor(memoryBytes / 1024 ** 2)} MiB of memory (sandbox.memory_mb)`;
+  return new GatehouseError('GH2014', `the program was ended with all that it started: ${held}`);
 }
 
 async function begin({ argv, cwd, env, fourth }: Command): Promise<ChildProcess> {
@@ -148,22 +168,24 @@ function collect(
 class Group {
   /** Its status, null after a signal; settles once its pipes are closed as well. */
   readonly closed: Promise<number | null>;
+  readonly pid: number;
   readonly #child: ChildProcess;
-  readonly #pid: number;
   readonly #command: Command;
   readonly #clock: Clock;
   readonly #over = new AbortController();
   /** Its descendants when it was ended. */
   #ended: readonly number[] = [];
   #ending: Promise<void> | undefined;
+  /** Settles once what left the group is killed as well. */
+  #strays: Promise<void> = Promise.resolve();
 
   constructor(child: ChildProcess, command: Command, clock: Clock) {
     this.#child = child;
-    this.#pid = child.pid ?? 0;
+    this.pid = child.pid ?? 0;
     this.#command = command;
     this.#clock = clock;
-    // What it left running in its group would keep the pipes open.
-    child.once('exit', () => signalTo(-this.#pid, 'SIGKILL'));
+    // What it left running would keep the pipes open.
+    child.once('exit', () => this.#exited());
     this.closed = once(child, 'close').then(([code]: unknown[]) => {
       this.#over.abort(NO_LONGER_NEEDED);
       return code as number | null;
@@ -175,9 +197,9 @@ class Group {
     return this.#over.signal;
   }
 
-  /** TERM to all of it, and KILL to what is left after half a second. Safe to call twice. */
-  end(): void {
-    this.#ending ??= this.#end().catch(() => signalTo(-this.#pid, 'SIGKILL'));
+  /** The signal to all of it, and KILL to what is left after half a second. Safe to call twice. */
+  end(first: 'SIGTERM' | 'SIGKILL' = 'SIGTERM'): void {
+    this.#ending ??= this.#end(first).catch(() => signalTo(-this.pid, 'SIGKILL'));
   }
 
   /**
@@ -187,6 +209,7 @@ class Group {
    */
   async gone(): Promise<void> {
     await this.#ending;
+    await this.#strays;
     const { cleanUp, env } = this.#command;
     if (cleanUp && (this.#ending || (await this.closed) === null)) await cleanUpBy(cleanUp, env);
     const until = this.#clock.monotonic() + TERM_GRACE_MS;
@@ -197,20 +220,27 @@ class Group {
     }
   }
 
-  async #end(): Promise<void> {
-    const below = await descendantsOf(this.#pid);
+  #exited(): void {
+    signalTo(-this.pid, 'SIGKILL');
+    const { env, isGuardian } = this.#command;
+    const mark = env[PROCESS_MARK];
+    if (mark !== undefined && !isGuardian) this.#strays = killMarked(mark, this.#clock).catch(() => undefined);
+  }
+
+  async #end(first: 'SIGTERM' | 'SIGKILL'): Promise<void> {
+    const below = await descendantsOf(this.pid);
     if (this.over.aborted) return;
     this.#ended = below;
-    for (const pid of below) signalTo(pid, 'SIGTERM');
+    for (const pid of below) signalTo(pid, first);
     // At the gate there is nothing below, and a guardian that is killed takes all with it.
-    if (!this.#command.isGuardian || below.length === 0) signalTo(-this.#pid, 'SIGTERM');
+    if (!this.#command.isGuardian || below.length === 0) signalTo(-this.pid, first);
     try {
       await this.#clock.sleep(TERM_GRACE_MS, this.over);
     } catch {
       return; // all of it is gone
     }
-    for (const pid of await descendantsOf(this.#pid)) signalTo(pid, 'SIGKILL');
-    signalTo(-this.#pid, 'SIGKILL');
+    for (const pid of await descendantsOf(this.pid)) signalTo(pid, 'SIGKILL');
+    signalTo(-this.pid, 'SIGKILL');
     // A process that left the group may still hold the pipes.
     await this.#clock.sleep(TERM_GRACE_MS, this.over).catch(() => undefined);
     for (const stream of this.#child.stdio) stream?.destroy();

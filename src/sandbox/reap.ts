@@ -29,7 +29,7 @@ export async function reapProcess(
   const isThere = (await startOf(pgid)) === started;
   // The first one last: killed before, it would hand its children to another parent.
   const below = isThere ? await descendantsOf(pgid) : [];
-  const all = [...new Set([...below, ...(await markedWith(id))])];
+  const all = [...new Set([...below, ...markedWith(id)])];
   if (!isThere && all.length === 0) return false;
   for (const pid of all) signalTo(pid, 'SIGKILL');
   if (isThere) signalTo(-pgid, 'SIGKILL');
@@ -39,6 +39,6 @@ export async function reapProcess(
     await clock.sleep(LOOK_EVERY_MS);
   }
   // What was started between the look and the end of its parent.
-  for (const pid of await markedWith(id)) signalTo(pid, 'SIGKILL');
+  for (const pid of markedWith(id)) signalTo(pid, 'SIGKILL');
   return true;
 }

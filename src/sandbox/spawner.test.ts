@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { Duplex } from 'node:stream';
 import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
+import type { Clock } from '../core/ports.ts';
 import type { ProcessRow, Spawn } from '../core/process.ts';
 import { systemClock } from '../lib/clock.ts';
 import { MAIN } from '../testing/child-daemon.ts';
@@ -21,7 +22,7 @@ import { startOf } from './kernel-process.ts';
 import { send } from './messages.ts';
 import { reapProcess } from './reap.ts';
 import { serveWorker } from './serve.ts';
-import { type ProcessBook, WorkerSpawner } from './spawner.ts';
+import { AT_ONCE, type ProcessBook, WorkerSpawner } from './spawner.ts';
 import { serveConnection } from './worker.ts';
 import { WorkerClient } from './worker-client.ts';
 
@@ -39,9 +40,9 @@ function memoryBook(left: readonly ProcessRow[] = []) {
   return { rows, book };
 }
 
-function spawnerOn(connect: Connect, book = memoryBook().book): WorkerSpawner {
+function spawnerOn(connect: Connect, book = memoryBook().book, clock: Clock = systemClock): WorkerSpawner {
   const confinement = () => ({ mode: 'none', network: false, readable: [], hidden: [] }) as const;
-  return new WorkerSpawner({ connect, confinement, book, newId: randomUUID, clock: systemClock, logger: new MemoryLogger() });
+  return new WorkerSpawner({ connect, confinement, book, newId: randomUUID, clock, logger: new MemoryLogger() });
 }
 
 const child = (): Connect => childWorker({ main: MAIN, path: PATH, logger: new MemoryLogger() });
@@ -71,6 +72,9 @@ function joined(): { readonly a: Duplex; readonly b: Duplex } {
   return { a, b };
 }
 
+/** Whose call it is, where a run asks for the program. */
+const owner = { run: 'r', callId: 'c' };
+
 function shell(script: string, more: Partial<Spawn> = {}): Spawn {
   return {
     ...{ argv: ['/bin/sh', '-c', script], cwd: '/', env: { PATH }, sandbox: 'tool', network: false, owner: 'daemon' },
@@ -88,7 +92,6 @@ it('a program runs in a worker that is started for it, with nothing of our envir
     await book.add(row);
   };
   using spawner = spawnerOn(child(), { ...book, add });
-  const owner = { run: 'r', callId: 'c' };
   const script = 'cat; echo err >&2; cat /proc/$PPID/environ; exit 4';
   const exit = await spawner.run(shell(script, { owner, stdin: 'in\n' }), NEVER);
   expect(exit).toMatchObject({ code: 4, timedOut: false, err: 'err\n', cut: 0 });
@@ -122,6 +125,59 @@ it('several run at once, each with its own lines, and an abort ends only its own
   expect(await other).toMatchObject({ code: 0, out: 'two\n', err: 'three\n' });
   // The shell that is stopped may still say so.
   expect(lines.filter((line) => line !== 'err Terminated').sort()).toEqual(['err three', 'out begun', 'out two']);
+});
+
+it('however many programs of tools run, those of the operator have places of their own', async () => {
+  const { rows, book } = memoryBook();
+  using spawner = spawnerOn(child(), book);
+  const stop = new AbortController();
+  const filling = Promise.allSettled(
+    Array.from({ length: 64 }, () => spawner.run(shell('exec sleep 60', { owner }), stop.signal)),
+  );
+  await until('as many run as may', () => rows.size === AT_ONCE);
+  const ours = await Promise.all(Array.from({ length: 16 }, () => spawner.run(shell('exit 1', { sandbox: 'trusted' }), NEVER)));
+  expect(ours.map(({ code }) => code)).toEqual(ours.map(() => 1));
+  stop.abort(new Error('enough'));
+  await filling;
+});
+
+it('a program for which there is no place waits until another has ended, or is stopped before it began', async () => {
+  const { rows, book } = memoryBook();
+  using spawner = spawnerOn(child(), book);
+  const stops = Array.from({ length: AT_ONCE }, () => new AbortController());
+  const filling = Promise.allSettled(stops.map(({ signal }) => spawner.run(shell('exec sleep 60', { owner }), signal)));
+  await until('as many run as may', () => rows.size === AT_ONCE);
+  const stopped = new AbortController();
+  const [first, second] = [
+    spawner.run(shell('echo first', { owner }), NEVER),
+    spawner.run(shell('echo second', { owner }), stopped.signal),
+  ];
+  stopped.abort(new Error('enough'));
+  await expect(second).rejects.toThrow('enough');
+  expect(rows.size).toBe(AT_ONCE);
+  stops[0]?.abort(new Error('over'));
+  expect((await first).out).toBe('first\n');
+  for (const stop of stops) stop.abort(new Error('over'));
+  await filling;
+});
+
+it('a program that has waited a minute for a place is refused with what to do', async () => {
+  const clock = new FakeClock();
+  const { rows, book } = memoryBook();
+  using spawner = spawnerOn(within(), book, clock);
+  const stop = new AbortController();
+  const filling = Promise.allSettled(
+    Array.from({ length: AT_ONCE }, () => spawner.run(shell('exec sleep 60', { owner }), stop.signal)),
+  );
+  await until('as many run as may', () => rows.size === AT_ONCE);
+  const late = expect(spawner.run(shell('true', { owner }), NEVER)).rejects.toMatchObject({
+    code: 'GH2010',
+    hint: 'try again later',
+  });
+  await clock.advance(60_000);
+  await late;
+  stop.abort(new Error('enough'));
+  await filling;
 });
 
 it('of a flood of progress two lines a second are told at most, and of standard output none', async () => {
@@ -219,7 +275,7 @@ it('a program does not begin when its row cannot be written', async () => {
   await expect(stat(join(dir.path, 'x'))).rejects.toThrow('ENOENT');
 });
 
-it('100 MB of output cost us nothing: the worker discards them', async () => {
+it('F31 100 MB of output cost us nothing: the worker discards them', async () => {
   using spawner = spawnerOn(child());
   await spawner.run(shell('true'), NEVER);
   const before = process.memoryUsage().rss;

@@ -3,6 +3,7 @@ import { basename } from 'node:path';
 import { errorText, GatehouseError } from '../core/errors.ts';
 import type { Clock, Logger } from '../core/ports.ts';
 import type { Exit, ProcessRow, Spawn, Spawner } from '../core/process.ts';
+import { BoundedQueue } from '../lib/bounded-queue.ts';
 import { startTimer } from '../lib/timer.ts';
 import type { Confinement, SandboxMode } from './confine.ts';
 import type { Connect } from './connect.ts';
@@ -14,6 +15,18 @@ import { type RunHooks, type RunRequest, WorkerClient } from './worker-client.ts
 
 /** A worker with nothing to do is let go after this; the next program starts another one. ms. */
 const IDLE_MS = 300_000;
+/**
+ * Programs of runs at once; further ones wait for a place, in the order in which they came. With the worker
+ * they stay below 150 MB, where each is small (decisions.md).
+ */
+export const AT_ONCE = 16;
+/** Longest wait for a place. ms. */
+const PLACE_MS = 60_000;
+/**
+ * Programs that live longer than a call, as browsers do, at once. What the agent does must not keep a hook
+ * from starting, so hooks are not counted.
+ */
+const MAX_OTHERS = 48;
 /** Of the name of a program in its row. */
 const MAX_NAME_CHARS = 100;
 
@@ -39,7 +52,9 @@ export interface WorkerSpawnerOptions {
 export class WorkerSpawner implements Spawner, Disposable {
   readonly #options: WorkerSpawnerOptions;
   #client: Promise<WorkerClient> | undefined;
+  readonly #ofRuns = new BoundedQueue(AT_ONCE);
   #running = 0;
+  #others = 0;
   #stopIdle: (() => void) | undefined;
 
   constructor(options: WorkerSpawnerOptions) {
@@ -48,29 +63,16 @@ export class WorkerSpawner implements Spawner, Disposable {
 
   async run(spec: Spawn, signal: AbortSignal): Promise<Exit> {
     signal.throwIfAborted();
-    const { book, newId } = this.#options;
-    const id = newId();
-    const request = this.#requestOf(spec, id);
-    const inContainer = spec.sandbox === 'tool' && request.confinement.mode === 'docker';
-    const row = { id, program: inContainer ? CLIENT : basename(spec.argv[0] ?? '').slice(0, MAX_NAME_CHARS) };
-    const owner = spec.owner === 'daemon' ? {} : { owner: spec.owner };
-    let recorded: ProcessRow | undefined;
-    const onStart = async ({ pid, started }: { readonly pid: number; readonly started: string }): Promise<void> => {
-      const begun = { ...row, ...owner, pgid: pid, started };
-      await book.add(begun);
-      recorded = begun;
-    };
-    return await this.#using(async (client) => {
-      try {
-        return await client.run(request, { onStart, ...hooksOf(spec) }, signal);
-      } catch (error) {
-        // The worker is gone and ended nothing of what it ran, whatever the call was given up for.
-        if (recorded && client.isClosed) await reapProcess(recorded, this.#options.clock);
-        throw error;
-      } finally {
-        if (recorded) this.#forget(recorded.id);
-      }
-    });
+    if (spec.owner !== 'daemon') return await this.#runInTurn(spec, signal);
+    if (spec.sandbox === 'trusted') return await this.#run(spec, signal);
+    if (this.#others >= MAX_OTHERS)
+      throw new GatehouseError('GH2010', `${MAX_OTHERS} programs run already`, { hint: 'try again later' });
+    this.#others += 1;
+    try {
+      return await this.#run(spec, signal);
+    } finally {
+      this.#others -= 1;
+    }
   }
 
   /** What works where the worker runs. */
@@ -94,6 +96,46 @@ export class WorkerSpawner implements Spawner, Disposable {
       () => undefined,
     );
     this.#client = undefined;
+  }
+
+  async #runInTurn(spec: Spawn, signal: AbortSignal): Promise<Exit> {
+    const late = new AbortController();
+    const refuse = (): void => {
+      const message = `${AT_ONCE} programs run already, and none of them ended in ${PLACE_MS / 1_000} s`;
+      late.abort(new GatehouseError('GH2010', message, { hint: 'try again later' }));
+    };
+    const stopWaiting = startTimer(this.#options.clock, PLACE_MS, refuse);
+    const begin = (): Promise<Exit> => {
+      stopWaiting();
+      return this.#run(spec, signal);
+    };
+    return await this.#ofRuns.run(begin, AbortSignal.any([signal, late.signal])).finally(stopWaiting);
+  }
+
+  async #run(spec: Spawn, signal: AbortSignal): Promise<Exit> {
+    const { book, newId } = this.#options;
+    const id = newId();
+    const request = this.#requestOf(spec, id);
+    const inContainer = spec.sandbox === 'tool' && request.confinement.mode === 'docker';
+    const row = { id, program: inContainer ? CLIENT : basename(spec.argv[0] ?? '').slice(0, MAX_NAME_CHARS) };
+    const owner = spec.owner === 'daemon' ? {} : { owner: spec.owner };
+    let recorded: ProcessRow | undefined;
+    const onStart = async ({ pid, started }: { readonly pid: number; readonly started: string }): Promise<void> => {
+      const begun = { ...row, ...owner, pgid: pid, started };
+      await book.add(begun);
+      recorded = begun;
+    };
+    return await this.#using(async (client) => {
+      try {
+        return await client.run(request, { onStart, ...hooksOf(spec) }, signal);
+      } catch (error) {
+        // The worker is gone and ended nothing of what it ran, whatever the call was given up for.
+        if (recorded && client.isClosed) await reapProcess(recorded, this.#options.clock);
+        throw error;
+      } finally {
+        if (recorded) this.#forget(recorded.id);
+      }
+    });
   }
 
   #requestOf({ argv, cwd, home, env, sandbox, readable: own, network, stdin, limits }: Spawn, id: string): RunRequest {

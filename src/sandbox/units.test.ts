@@ -81,7 +81,7 @@ function start({ argv, fourth }: ReplayedUnit, program: readonly string[]): Chil
   return child;
 }
 
-it('in the unit of the daemon no sandbox works, and the reason names the unit of the worker', async (context) => {
+it('A26 in the unit of the daemon no sandbox works, and the reason names the unit of the worker', async (context) => {
   const { state, place, node, sources } = await scene(context);
   const probe = `
     const { probeSandbox } = await import('${sources}/sandbox/probe.ts');

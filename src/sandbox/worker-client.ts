@@ -88,7 +88,8 @@ export class WorkerClient implements Disposable {
       else if (message.type === 'line') tellLine(hooks, message);
       else if (message.type === 'output') void this.#hold(hooks.onOutput?.(Buffer.from(message.bytes, 'base64')));
       else if (message.type === 'end') ended.resolve(message.exit);
-      else if (message.type === 'failed') ended.reject(new GatehouseError('GH2010', message.message, hintOf(message)));
+      else if (message.type === 'failed')
+        ended.reject(new GatehouseError(message.code ?? 'GH2010', message.message, hintOf(message)));
     };
     const hung = { stop: undefined as (() => void) | undefined };
     const onAbort = (): void => {

@@ -9,8 +9,8 @@ import { withOwnHome } from './own-home.ts';
 import { probeSandbox } from './probe.ts';
 import { type GroupOptions, runGroup } from './process-group.ts';
 
-/** Programs at once; more are refused. */
-const MAX_RUNNING = 64;
+/** Programs at once; more are refused. The daemon asks for fewer at once, and keeps some places for hooks. */
+const MAX_RUNNING = 80;
 /** Lines and bytes that the daemon has not taken: above it the program has to wait. */
 const MAX_UNSENT_BYTES = 4 * 1024 ** 2;
 /** Bytes that a program was told and has not read: one that lets more of them wait is ended. */
@@ -133,7 +133,8 @@ class Connection {
       send(this.#stream, { type: 'end', id, exit });
     } catch (error) {
       const hint = isGatehouseError(error) ? { hint: error.hint } : {};
-      send(this.#stream, { type: 'failed', id, message: errorText(error), ...hint });
+      const code = isGatehouseError(error) && error.code === 'GH2014' ? { code: error.code } : {};
+      send(this.#stream, { type: 'failed', id, message: errorText(error), ...hint, ...code });
     }
   }
 

@@ -12,6 +12,8 @@ import { readPage } from './text-page.ts';
 const OUTPUT_BYTES = 50_000;
 /** The rest is for what is said beside the lines. */
 const PAGE_BYTES = OUTPUT_BYTES - 500;
+/** Of a stored output, which may be one line of any length: a page holds three of these. */
+const PIECE_BYTES = 16_384;
 
 const line = z.int().min(1).optional();
 
@@ -36,17 +38,21 @@ export const readFileTool = defineTool({
     await using file = await parent.openFile(name);
     const shown = JSON.stringify(path);
     // What a tool put there may be larger than a file of the workspace: it is what has to be paged.
-    const maxFileBytes = isStoredOutput(splitWorkspacePath(path)) ? Number.MAX_SAFE_INTEGER : MAX_FILE_BYTES;
+    const isStored = isStoredOutput(splitWorkspacePath(path));
+    const maxFileBytes = isStored ? Number.MAX_SAFE_INTEGER : MAX_FILE_BYTES;
     const { size } = await file.stat();
     if (size > maxFileBytes) throw tooLarge(shown);
     if (await isPicture(file)) return { output: `${shown} is a picture (${size} bytes)`, media: [path] };
-    const page = await readPage(file, { start, end: end ?? Number.MAX_SAFE_INTEGER, maxBytes: PAGE_BYTES, maxFileBytes, signal });
+    const asked = { start, end: end ?? Number.MAX_SAFE_INTEGER, ...(isStored ? { wrapBytes: PIECE_BYTES } : {}) };
+    const page = await readPage(file, { ...asked, maxBytes: PAGE_BYTES, maxFileBytes, signal });
     if (page.kind === 'too-large') throw tooLarge(shown);
     if (page.kind === 'binary') throw new ToolFailure(`${shown} is a binary file (${page.bytes} bytes)`);
-    const { text, lines, goOn, isUtf8 } = page;
+    const { text, lines, goOn, isUtf8, isWrapped } = page;
     if (lines === 0 && start === 1) return '(empty file)';
     if (start > lines) throw new ToolFailure(`start_line ${start} lies beyond the end: the file has ${lines} lines`);
-    const note = isUtf8 ? '' : '[not valid UTF-8: some characters are shown as �]\n';
+    const cut = 'are cut into pieces, each with a line number of its own: numbers of grep do not fit';
+    const pieces = isWrapped ? `[lines of more than ${PIECE_BYTES} bytes ${cut}]\n` : '';
+    const note = `${isUtf8 ? '' : '[not valid UTF-8: some characters are shown as �]\n'}${pieces}`;
     if (goOn === undefined) return note + text;
     const more = goOn > lines ? 'this was the last' : `go on with start_line ${goOn}`;
     return `${note}${text}[cut at ${PAGE_BYTES} bytes; the file has ${lines} lines, ${more}]`;

@@ -8,6 +8,7 @@ import { GatehouseError } from '../core/errors.ts';
 import type { ClaimDisk } from '../core/ports.ts';
 import { tempDir } from '../testing/fakes.ts';
 import { toolCall } from '../testing/tool-scope.ts';
+import { readFileTool } from './read-file.ts';
 import { OutputSink, type SpillOptions } from './spill.ts';
 
 const FOLDER = '.gatehouse/outputs';
@@ -43,6 +44,36 @@ test('of a larger one head and tail are shown, and the file with all of it is na
   expect(Buffer.byteLength(output)).toBeLessThanOrEqual(1_000 - 'Error: '.length);
   expect(await readFile(join(at.path, stored?.path ?? ''), 'utf8')).toBe(text);
   expect((await stat(join(at.path, stored?.path ?? ''))).mode & 0o777).toBe(0o600);
+});
+
+test.each([
+  ['x', 'letters of one byte'],
+  ['é𝄞', 'letters of two and of four'],
+])('F31 an output of one line can be read to its end: %s, %s', async (letter) => {
+  await using at = await setUp();
+  const text = JSON.stringify(Array.from({ length: 6_000 }, (_, n) => `row ${n} ${letter.repeat(30)}`));
+  const { stored } = await at.spill([text]);
+  let read = '';
+  for (let next = 1; next > 0; ) {
+    const { output } = await readFileTool.run({ path: stored?.path, start_line: next }, at.context);
+    // Also what is said of a character that was cut.
+    const [said] = output.split('\n', 1);
+    expect(said).toBe(
+      '[lines of more than 16384 bytes are cut into pieces, each with a line number of its own: numbers of grep do not fit]',
+    );
+    read += output.match(/(?<=^\d+│ ).*$/gm)?.join('') ?? '';
+    next = Number(/go on with start_line (\d+)\]$/.exec(output)?.[1] ?? 0);
+  }
+  expect(read === text).toBe(true);
+});
+
+test('lines of other files are numbered as they are, and so is a stored line that fills a piece', async () => {
+  await using at = await setUp();
+  await writeFile(join(at.path, 'own'), `${'a'.repeat(20_000)}\nlast`);
+  expect((await readFileTool.run({ path: 'own', start_line: 2 }, at.context)).output).toBe('2│ last\n');
+  const { stored } = await at.spill([`${'a'.repeat(16_384)}\n\nlast`]);
+  const { output } = await readFileTool.run({ path: stored?.path, start_line: 2 }, at.context);
+  expect(output).toBe('2│ \n3│ last\n');
 });
 
 test('however it comes in pieces, the file holds every byte, and what is shown adds up to its size', async () => {
@@ -145,7 +176,7 @@ test('of the files of a workspace the oldest go, beyond fifty or half a GiB', as
   expect(names).not.toContain('old-10');
 });
 
-test('100 MB of output cost less than 30 MB of memory, streamed and paged', { timeout: 120_000 }, async () => {
+test('F31 100 MB of output cost less than 30 MB of memory, streamed and paged', { timeout: 120_000 }, async () => {
   await using at = await setUp();
   await writeFile(join(at.path, 'warm'), 'x\n'.repeat(1_000));
   const script = join(import.meta.dirname, '../testing/spill-process.ts');

@@ -4,6 +4,8 @@ import type { FileHandle } from 'node:fs/promises';
 
 const PIECE_BYTES = 256 * 1024;
 const LINE_FEED = 10;
+/** Bytes of a character in UTF-8 behind its first. */
+const MAX_CHARACTER_REST = 3;
 
 export interface PageRequest {
   /** First and last line to read, counted from 1, inclusive. */
@@ -13,6 +15,8 @@ export interface PageRequest {
   readonly maxBytes: number;
   /** More of the file than this is refused. */
   readonly maxFileBytes: number;
+  /** A longer line counts as several, each of so many bytes and the rest of a character. Absent = never. */
+  readonly wrapBytes?: number;
   readonly signal: AbortSignal;
 }
 
@@ -26,6 +30,8 @@ export type PageResult =
       /** The line to go on with, where the page did not hold all that was asked for. */
       readonly goOn?: number;
       readonly isUtf8: boolean;
+      /** Some line of the file counts as several. */
+      readonly isWrapped: boolean;
     }
   | { readonly kind: 'binary'; readonly bytes: number }
   | { readonly kind: 'too-large' };
@@ -61,6 +67,7 @@ class Page {
   #number = 1;
   #goOn: number | undefined;
   #isUtf8 = true;
+  #isWrapped = false;
 
   constructor(request: PageRequest) {
     this.#request = request;
@@ -79,7 +86,14 @@ class Page {
   result(): PageResult {
     if (this.#hasBegun) this.#endLine();
     const goOn = this.#goOn === undefined ? {} : { goOn: this.#goOn };
-    return { kind: 'page', text: this.#shown.join(''), lines: this.#number - 1, ...goOn, isUtf8: this.#isUtf8 };
+    return {
+      kind: 'page',
+      text: this.#shown.join(''),
+      lines: this.#number - 1,
+      ...goOn,
+      isUtf8: this.#isUtf8,
+      isWrapped: this.#isWrapped,
+    };
   }
 
   get #isWanted(): boolean {
@@ -88,6 +102,23 @@ class Page {
   }
 
   #keep(part: Buffer): void {
+    const { wrapBytes = Number.POSITIVE_INFINITY } = this.#request;
+    let rest = part;
+    while (rest.length > 0 && rest.length + this.#lineBytes > wrapBytes) {
+      const free = wrapBytes - this.#lineBytes;
+      // A character that has begun is not cut; what goes on for longer than one is none.
+      const taken = free > 0 ? free : free > -MAX_CHARACTER_REST && isRestOfCharacter(rest[0]) ? 1 : 0;
+      if (taken > 0) this.#hold(rest.subarray(0, taken));
+      else {
+        this.#endLine();
+        this.#isWrapped = true;
+      }
+      rest = rest.subarray(taken);
+    }
+    this.#hold(rest);
+  }
+
+  #hold(part: Buffer): void {
     this.#hasBegun = true;
     const room = this.#request.maxBytes - this.#lineBytes;
     this.#lineBytes += part.length;
@@ -125,4 +156,9 @@ class Page {
     this.#shown.push(`${number}${text}${mark}`);
     this.#goOn = this.#number + 1;
   }
+}
+
+/** Of UTF-8. */
+function isRestOfCharacter(byte = 0): boolean {
+  return (byte & 0xc0) === 0x80;
 }

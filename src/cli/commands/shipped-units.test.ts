@@ -36,3 +36,10 @@ test('programs run in the unit of a user: it has the memory of both units of the
   // It would slow the daemon down with the program.
   expect(stdout).not.toMatch(/^MemoryHigh=/m);
 });
+
+test.each(['gatehouse.service', 'gatehouse@.service', 'gatehouse-tools.service'])(
+  '%s goes on where the kernel ends a program that took too much memory',
+  async (name) => {
+    expect(await readFile(join(packageRoot(), 'systemd', name), 'utf8')).toMatch(/^OOMPolicy=continue$/m);
+  },
+);

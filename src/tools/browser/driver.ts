@@ -4,9 +4,10 @@
 // nothing that it says is believed: `sessions.ts` reads it as the words of strangers.
 import { type AddressInfo, createServer } from 'node:net';
 import { pipeline } from 'node:stream';
+import { systemClock } from '../../lib/clock.ts';
 import { Multiplexer } from '../../lib/multiplexer.ts';
+import { outgrows } from '../../sandbox/memory.ts';
 import { launch } from './launch.ts';
-import { watchMemory } from './memory.ts';
 import type { FromDriver, ToDriver } from './messages.ts';
 import { LostPage, MovedPage, Page } from './page.ts';
 
@@ -23,8 +24,8 @@ process.stdin.on('end', () => process.exit(0));
 
 /** The request that is under way, for the reply that has to come before the end. */
 let current: number | undefined;
-watchMemory(Number(maxMemory), (bytes) => {
-  const reason = `the page took more than ${Math.floor(bytes / 1024 ** 2)} MiB of memory, and the browser was closed; navigate again`;
+outgrows(process.pid, Number(maxMemory), { clock: systemClock, over: new AbortController().signal }).then(() => {
+  const reason = `the page took more than ${Math.floor(Number(maxMemory) / 1024 ** 2)} MiB of memory, and the browser was closed; navigate again`;
   if (current !== undefined) fail(current, reason, true);
   else process.exit(0);
 });

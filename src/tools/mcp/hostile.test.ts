@@ -14,7 +14,7 @@ import { McpServers } from './servers.ts';
 
 const SERVER = join(import.meta.dirname, '../../testing/mcp-server.ts');
 const PACKAGES = join(import.meta.dirname, '../../../node_modules/@modelcontextprotocol');
-const clock = quickClock();
+const clock = quickClock(6);
 const logger = new MemoryLogger();
 
 let dir: Awaited<ReturnType<typeof tempDir>>;
@@ -36,7 +36,7 @@ beforeAll(async () => {
     redact: (text) => text.replaceAll('secret of TOKEN', '[redacted]'),
   });
   await servers.apply(mcpServers.parse(good()));
-  for (const name of GOOD) await until(`${name} is up`, () => statusOf(name).state === 'up');
+  for (const name of GOOD) await until(`${name} is up`, () => statusOf(name).state === 'up', 110_000);
   // A busy machine may start them too slowly for the limit; once they are up, nothing may end them.
   begun = logger.lines.length;
 });
@@ -58,7 +58,7 @@ function good(): Record<string, unknown> {
 async function play(mode: string, entry: Record<string, unknown> = {}): Promise<string> {
   cases += 1;
   const name = `evil${cases}`;
-  const evil = { command: process.execPath, args: [SERVER, mode], pin: 'first-use', timeout_secs: 20, ...entry };
+  const evil = { command: process.execPath, args: [SERVER, mode], pin: 'first-use', timeout_secs: 10, ...entry };
   await servers.apply(mcpServers.parse({ ...good(), [name]: evil }));
   return name;
 }
@@ -206,9 +206,9 @@ const CALLS = [
   ['greeting', true, /^done$/],
   ['twice', true, /^done$/],
   ['loud-error', true, /^done$/],
-  ['silent-call', false, /no answer within 20 s.*whether the call took effect is unknown/],
-  ['wrong-id', false, /no answer within 20 s/],
-  ['endless-progress', false, /no answer within 100 s/],
+  ['silent-call', false, /no answer within 10 s.*whether the call took effect is unknown/],
+  ['wrong-id', false, /no answer within 10 s/],
+  ['endless-progress', false, /no answer within 50 s/],
   ['dies-in-call', false, /ended with SIGKILL.*whether the call took effect is unknown/],
   ['huge-line-call', false, /a line of more than 1048576 bytes/],
   ['odd-result', false, /no valid answer/],
@@ -236,7 +236,7 @@ const CALLS = [
 ] as const;
 
 testSample(CALLS, nth(3))('A38 a call of a server that is %s ends, and the others go on', async ([mode, ok, output]) => {
-  const name = await play(mode, mode === 'endless-progress' ? { timeout_secs: 10 } : {});
+  const name = await play(mode, mode === 'endless-progress' ? { timeout_secs: 5 } : {});
   await settled(name);
   const result = await call(`mcp__${name}__do`);
   expect(result).toEqual({ ok, output: expect.stringMatching(output) });

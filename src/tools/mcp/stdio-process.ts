@@ -188,7 +188,7 @@ export class LineProcess {
   #exited(reason: () => Error): void {
     this.#kill('SIGKILL');
     // What left the group may hold the pipes.
-    this.#strays = killMarked(this.#id).catch(() => undefined);
+    this.#strays = killMarked(this.#id, this.#program.clock).catch(() => undefined);
     const stop = startTimer(this.#program.clock, GRACE_MS, () => this.#end(reason()));
     this.#child.once('close', () => {
       stop();
