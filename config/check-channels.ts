@@ -20,8 +20,8 @@ export interface ChannelSchemas {
 export interface CheckedChannels {
   /** Each entry's settings with defaults, by index; undefined where the entry has an error. */
   readonly settings: readonly (Readonly<Record<string, unknown>> | undefined)[];
-  /** Of the instances, as far as they can be told. */
-  readonly names: readonly string[];
+  /** Of the instances by their names, as far as they can be told. */
+  readonly types: ReadonlyMap<string, string>;
   readonly findings: readonly Finding[];
 }
 
@@ -65,7 +65,7 @@ export async function checkChannels(value: unknown, original: unknown, schemas: 
     channels.set(typeof given === 'string' ? given : type, { type, settings: data, groupId });
   }
   findings.push(...checkOwner(value, original, channels));
-  return { settings, names: [...channels.keys()], findings };
+  return { settings, types: new Map([...channels].map(([name, { type }]) => [name, type])), findings };
 }
 
 /** An entry that no id equals lets no group in, and one that begins with "!" keeps none out. */

@@ -27,12 +27,15 @@ async function errorsOf(config: object): Promise<readonly string[]> {
   }
 }
 
+/** Capitals, `*` and blanks inside an id may be a person's. */
+const SENDERS = { 'cli:local': { mode: 'read-only', deny: ['cron'] }, 'cli:Ann B': {}, 'cli:a*': {}, 'cli:@ann': {} };
+
 test('a policy that says what it means starts', async () => {
   expect(
     await errorsOf({
       tool_policy: {
         ...{ allow: ['group:fs', 'mcp__files__*', '*'], deny: ['shell', 'web_*'], require_tags: ['fs'], mode: 'full' },
-        ...{ members: ['grep'], guests: ['group:search'], senders: { 'cli:local': { mode: 'read-only', deny: ['cron'] } } },
+        ...{ members: ['grep'], guests: ['group:search'], senders: SENDERS },
       },
       tool_policy_by_provider: { anthropic: { deny: ['react'] }, 'openai/gpt-6': {}, 'my-own-model': {} },
       context_filter: ['fs'],
@@ -41,10 +44,17 @@ test('a policy that says what it means starts', async () => {
   ).toEqual([]);
 });
 
+test('a domain may have any form that hosts are written in', async () => {
+  const domains = ['a.example', '*.a.example', '.a.example', 'a.example.', 'A.Example', 'bücher.example', '1.1.1.1', 'localhost'];
+  const web = { allow_domains: [...domains, '_dmarc.example', 'a--b.example', '例え.テスト'], deny_domains: domains };
+  expect(await errorsOf({ web: { web_fetch: web, browser: web } })).toEqual([]);
+});
+
 test('a chat that tasks notify, and the person, are of a channel there is', async () => {
   const notify = (sender: string, channel: string) => errorsOf({ tasks: { notify: { [sender]: { channel, chat_id: '1' } } } });
   expect(await notify('cli:me', 'cli')).toEqual([]);
   expect(await notify('cli:me', 'clli')).toEqual([expect.stringContaining('"clli" is not known')]);
+  expect(await notify('cli: me', 'cli')).toEqual([expect.stringContaining('write "cli:me"')]);
   expect(await notify('clli:me', 'cli')).toEqual([expect.stringContaining('"clli" is not known')]);
   expect(await notify('me', 'cli')).toEqual([expect.stringContaining('must be a channel')]);
 });

@@ -1,4 +1,4 @@
-import { isKnownEntry, KNOWN_ENTRIES } from '../src/core/tool-groups.ts';
+import { isKnownEntry, KNOWN_ENTRIES, meantEntry } from '../src/core/tool-groups.ts';
 import { nearest } from '../src/lib/edit-distance.ts';
 import { describeChoice, valueAt } from './check-value.ts';
 import type { Finding } from './problem.ts';
@@ -9,8 +9,8 @@ const CLIENTS = 'mcp_clients';
 const NOTIFY = ['tasks', 'notify'] as const;
 
 interface KnownNames {
-  /** Of the configured channels. */
-  readonly channels: readonly string[];
+  /** As `CheckedChannels.types`. */
+  readonly types: ReadonlyMap<string, string>;
   /** As `LoadOptions.providers`. */
   readonly providers: ReadonlyMap<string, string> | undefined;
   /** Providers that the config names for its models, by any of their names. */
@@ -22,7 +22,7 @@ interface KnownNames {
  * person of a channel there is, and every chat of an MCP client one of a channel there is. A misspelt one
  * would protect from nothing.
  */
-export function checkTools(value: unknown, original: unknown, { channels, providers, used }: KnownNames): readonly Finding[] {
+export function checkTools(value: unknown, original: unknown, { types, providers, used }: KnownNames): readonly Finding[] {
   const senders = Object.keys(recordAt(value, [POLICY, 'senders']));
   const places: readonly (readonly PropertyKey[])[] = [
     [POLICY],
@@ -39,14 +39,16 @@ export function checkTools(value: unknown, original: unknown, { channels, provid
   return [
     ...lists.flatMap((path) =>
       listAt(value, path).flatMap((entry, index) => [
-        ...checkEntry(entry, [...path, index], original),
+        ...checkEntry(entry, [...path, index], original, servers),
         ...checkServer(entry, [...path, index], servers),
       ]),
     ),
-    ...senders.flatMap((sender) => checkSender(sender, [POLICY, 'senders', sender], channels)),
-    ...checkNotify(value, original, channels),
+    ...senders.flatMap((sender) => checkSender(sender, [POLICY, 'senders', sender], types)),
+    ...checkNotify(value, original, types),
     ...Object.keys(recordAt(value, [BY_PROVIDER])).flatMap((name) => checkProvider(name, providers, used)),
-    ...Object.keys(recordAt(value, [CLIENTS])).flatMap((name) => checkChats([CLIENTS, name, 'chats'], value, original, channels)),
+    ...Object.keys(recordAt(value, [CLIENTS])).flatMap((name) =>
+      checkChats([CLIENTS, name, 'chats'], value, original, [...types.keys()]),
+    ),
   ];
 }
 
@@ -68,24 +70,39 @@ function checkChats(
 }
 
 /** Results would be sent to nobody, and only at the end of a task would that be seen. */
-function checkNotify(value: unknown, original: unknown, channels: readonly string[]): readonly Finding[] {
+function checkNotify(value: unknown, original: unknown, types: ReadonlyMap<string, string>): readonly Finding[] {
+  const channels = [...types.keys()];
   if (channels.length === 0) return [];
   return Object.entries(recordAt(value, NOTIFY)).flatMap(([sender, chat]): Finding[] => {
     const at = [...NOTIFY, sender, 'channel'];
     const channel = valueAt(chat, ['channel']);
     const isKnown = typeof channel !== 'string' || channel === '' || channels.includes(channel);
     const wrong: Finding[] = isKnown ? [] : [{ severity: 'error', path: at, ...describeChoice(channels, valueAt(original, at)) }];
-    return [...checkSender(sender, [...NOTIFY, sender], channels), ...wrong];
+    return [...checkSender(sender, [...NOTIFY, sender], types), ...wrong];
   });
 }
 
-function checkEntry(entry: unknown, path: readonly PropertyKey[], original: unknown): readonly Finding[] {
+function checkEntry(
+  entry: unknown,
+  path: readonly PropertyKey[],
+  original: unknown,
+  servers: readonly string[],
+): readonly Finding[] {
   if (typeof entry !== 'string' || entry === '' || isKnownEntry(entry)) return [];
   const isQuotable = valueAt(original, path) === entry;
-  const meant = isQuotable ? nearest(entry, KNOWN_ENTRIES) : undefined;
+  const meant = isQuotable ? (ofServer(meantEntry(entry), servers) ?? nearest(entry, KNOWN_ENTRIES)) : undefined;
   const shown = isQuotable ? JSON.stringify(entry.slice(0, 60)) : 'this entry';
-  const hint = meant === undefined ? `known: ${KNOWN_ENTRIES.join(', ')}` : `did you mean "${meant}"?`;
+  const known = /^(?:mcp|plugin)__/.test(entry)
+    ? 'write the whole name of a tool, or its beginning and "*" at the end'
+    : `known: ${KNOWN_ENTRIES.join(', ')}`;
+  const hint = meant === undefined ? known : `did you mean "${meant}"?`;
   return [{ severity: 'error', path, message: `${shown} is no tool, no beginning of one and no group`, hint }];
+}
+
+/** The same of the server that it most likely means. */
+function ofServer(entry: string | undefined, servers: readonly string[]): string | undefined {
+  const meant = misspeltServer(entry, servers);
+  return meant === undefined ? entry : entry?.replace(/^(mcp__)[A-Za-z0-9-]+/, `$1${meant}`);
 }
 
 /**
@@ -93,22 +110,45 @@ function checkEntry(entry: unknown, path: readonly PropertyKey[], original: unkn
  * because it most likely means that one.
  */
 function checkServer(entry: unknown, path: readonly PropertyKey[], servers: readonly string[]): readonly Finding[] {
-  const server = typeof entry === 'string' ? /^mcp__([A-Za-z0-9-]+)__/.exec(entry)?.[1] : undefined;
-  if (server === undefined || servers.includes(server)) return [];
-  const meant = nearest(server, servers);
+  const meant = misspeltServer(entry, servers);
   if (meant === undefined) return [];
-  return [{ severity: 'error', path, message: `"${server}" is no MCP server`, hint: `did you mean "mcp__${meant}__…"?` }];
+  const message = `"${serverOf(entry)}" is no MCP server`;
+  return [{ severity: 'error', path, message, hint: `did you mean "mcp__${meant}__…"?` }];
 }
 
-function checkSender(sender: string, path: readonly PropertyKey[], channels: readonly string[]): readonly Finding[] {
+function misspeltServer(entry: unknown, servers: readonly string[]): string | undefined {
+  const server = serverOf(entry);
+  return server === undefined || servers.includes(server) ? undefined : nearest(server, servers);
+}
+
+function serverOf(entry: unknown): string | undefined {
+  return typeof entry === 'string' ? /^mcp__([A-Za-z0-9-]+)__/.exec(entry)?.[1] : undefined;
+}
+
+function checkSender(sender: string, path: readonly PropertyKey[], types: ReadonlyMap<string, string>): readonly Finding[] {
   const colon = sender.indexOf(':');
   const about = { severity: 'error', path, atKey: true } as const;
   if (colon < 1 || colon === sender.length - 1)
     return [{ ...about, message: 'must be a channel, ":" and a sender id', hint: 'for example "telegram:4711"' }];
   // Variables are read in values alone: this would be about a person who is never there.
   if (sender.includes('${')) return [{ ...about, message: 'holds a variable, which no key may', hint: 'put the id itself here' }];
-  const channel = sender.slice(0, colon);
-  return channels.includes(channel) ? [] : [{ ...about, ...describeChoice(channels, channel) }];
+  const [channel, id] = [sender.slice(0, colon), sender.slice(colon + 1)];
+  const type = types.get(channel);
+  if (type === undefined) return [{ ...about, ...describeChoice([...types.keys()], channel) }];
+  const wrong = idProblem(type, id);
+  if (wrong === undefined) return [];
+  const { message, right } = wrong;
+  const hint = right ? `write ${JSON.stringify(`${channel}:${right}`)}` : 'name each person by their id';
+  return [{ ...about, message: `is no person: ${message}`, hint }];
+}
+
+/** Why no person can have this id, and the one that was meant. Other forms are the platform’s to judge. */
+function idProblem(type: string, id: string): { message: string; right?: string } | undefined {
+  if (id === '*') return { message: 'a rule of a person is for one id' };
+  const bare = id.trim();
+  const right = type === 'email' ? bare.toLowerCase() : bare;
+  if (bare !== id) return { message: 'no id begins or ends with a blank', right };
+  return right === id ? undefined : { message: 'addresses of mail are compared in small letters', right };
 }
 
 /** The name of a model can be any; what is nearly the name of a provider is meant as one. */

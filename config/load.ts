@@ -164,7 +164,7 @@ async function check(parsed: ParsedJson, options: LoadOptions): Promise<CheckRes
   const channels = await checkChannels(value, migrated.value, options);
   findings.push(
     ...channels.findings,
-    ...checkTools(value, migrated.value, { channels: channels.names, providers: options.providers, used: usedProviders(value) }),
+    ...checkTools(value, migrated.value, { types: channels.types, providers: options.providers, used: usedProviders(value) }),
   );
   if (!checked.data) return { data: undefined, findings };
   const { gateway } = checked.data;

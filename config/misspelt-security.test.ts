@@ -13,6 +13,12 @@ const CLIENT = (...lines: readonly string[]) => ['"coder": {', ...lines, '}'];
 const SERVER = (...lines: readonly string[]) => ['"files": {', ...lines, '}'];
 const AT = '"url": "https://a.example/",';
 const TELEGRAM = (...lines: readonly string[]) => ['"channels": [{ "type": "telegram",', ...lines, '}]'];
+/** Ends the senders, and adds a channel of mail with another name than its type. */
+const MAIL = [
+  '}',
+  '}, "gateway": { "channels": [{ "type": "email", "name": "post", "settings": { "trust_from": true,',
+  '"imap_host": "a", "smtp_host": "a", "from_address": "b@example.org" } }]',
+];
 
 /** A variable of the environment, which is not set. */
 const UNSET = ['$', '{NOT_SET}'].join('');
@@ -45,10 +51,14 @@ const CASES: readonly Case[] = [
   ['web', ['"web_fetch": {', '"deny_domain": ["a.example"]', '}'], 2, 'deny_domains'],
   ['web', ['"browser": {', '"deny_domain": ["a.example"]', '}'], 2, 'deny_domains'],
   ['web', ['"web_fetch": {', '"allow_domains": ["https://a.example/x"]', '}'], 2, 'a domain'],
+  ...['*', 'ads.*', '*ads.example', 'ads.example,', 'ads..example', '.', '*.'].map(
+    (text): Case => ['web', ['"browser": {', `"deny_domains": ["${text}"]`, '}'], 2, 'a domain'],
+  ),
   ['hooks', [], 0, ''],
   ['mcp_client', [], 0, 'mcp_clients'],
   ['mcp_clients', CLIENT('"denny": ["shell"]'), 2, 'deny'],
   ['mcp_clients', CLIENT('"deny": ["shel"]'), 2, 'shell'],
+  ['mcp_clients', CLIENT('"deny": ["mcp__files"]'), 2, 'mcp__files__*'],
   ['mcp_clients', CLIENT('"mode": "readonly"'), 2, 'read-only'],
   ['mcp_clients', CLIENT('"mode": "full"'), 2, 'guarded'],
   ['mcp_clients', CLIENT('"chat": []'), 2, 'chats'],
@@ -58,6 +68,8 @@ const CASES: readonly Case[] = [
   ['mcp_servers', SERVER('"command": "x",', '"pins": "approve"'), 3, 'pin'],
   ['mcp_servers', SERVER('"command": "x",', '"pin": "approved"'), 3, 'approve'],
   ['mcp_servers', SERVER('"command": "x",', '"tool": { "deny": ["a"] }'), 3, 'tools'],
+  ['mcp_servers', SERVER('"command": "x",', '"tools": { "deny": ["mcp__files__rm"] }'), 3, 'as the server names it'],
+  ['mcp_servers', SERVER('"command": "x",', '"tools": { "deny": ["group:fs"] }'), 3, 'as the server names it'],
   ['mcp_servers', SERVER('"url": "https://a.example/",', '"env": ["KEY"]'), 3, 'remove it'],
   ['mcp_servers', SERVER(AT, '"oath": {}'), 3, 'oauth'],
   ['mcp_servers', SERVER(AT, '"oauth": { "scope": ["a"] }'), 3, 'scopes'],
@@ -88,7 +100,18 @@ const CASES: readonly Case[] = [
   ['gateway', ['"pairing": false'], 1, 'remove the key'],
   ['tool_policy', ['"deny": ["mcp__fils__*"]', '}, "mcp_servers": { "files": { "command": "x" }'], 1, 'mcp__files__'],
   ['tool_policy', ['"deny": ["mcp__file__rm"]', '}, "mcp_servers": { "files": { "command": "x" }'], 1, 'mcp__files__'],
+  ['tool_policy', ['"deny": ["mcp__files"]', '}, "mcp_servers": { "files": { "command": "x" }'], 1, 'mcp__files__*'],
+  ['tool_policy', ['"deny": ["mcp__fils"]', '}, "mcp_servers": { "files": { "command": "x" }'], 1, 'mcp__files__*'],
+  ['tool_policy', ['"deny": ["mcp__files__"]'], 1, 'mcp__files__*'],
+  ['tool_policy', ['"deny": ["mcp__"]'], 1, 'mcp__*'],
+  ['tool_policy', ['"deny": ["mcp__*__delete"]'], 1, 'no tool'],
+  ['tool_policy', ['"deny": ["plugin__greet"]'], 1, 'plugin__greet__*'],
+  ['tool_policy', ['"deny": ["mcp__files__files.rm"]'], 1, 'mcp__files__files_rm'],
   ['tool_policy', ['"senders": {', `"cli:${UNSET}": { "mode": "read-only" }`, '}'], 2, 'put the id itself here'],
+  ...['cli:*', 'cli: local', 'cli:local '].map(
+    (sender): Case => ['tool_policy', ['"senders": {', `"${sender}": { "mode": "read-only" }`, '}'], 2, 'is no person'],
+  ),
+  ['tool_policy', ['"senders": {', '"post:Ann@Example.org": { "mode": "read-only" }', ...MAIL], 2, '"post:ann@example.org"'],
   ['tool_policy', [`"deny": ["${UNSET}"]`], 1, ''],
   ['tool_policy', ['"senders": {', '"cli:1": { "deny": ["shel"] }', '}'], 2, 'shell'],
   ['tool_policy', ['"deny": ["Shell"]'], 1, 'shell'],
@@ -125,6 +148,7 @@ const HOOKS: readonly (readonly [hook: object, meant: string])[] = [
   [{ event: 'before_tool_call', command: 'x' }, 'a list'],
   [{ event: 'before_tool_call', command: ['x'], tool_filters: ['shell'] }, 'tool_filter'],
   [{ event: 'before_tool_call', command: ['x'], tool_filter: ['shel'] }, 'shell'],
+  [{ event: 'before_tool_call', command: ['x'], tool_filter: ['mcp__files'] }, 'mcp__files__*'],
   [{ event: 'before_tool_call', command: [] }, 'at least 1'],
 ];
 

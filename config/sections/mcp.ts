@@ -23,7 +23,12 @@ const variable = environmentName.refine((name) => !isBlockedVariable(name), {
 });
 
 /** Entry of a list of tools: a name as the server has it, or its beginning and `*`. */
-const toolEntry = z.string().regex(/^[^*]{1,128}\*?$|^\*$/, { error: 'must be the name of a tool, or its beginning and "*"' });
+const toolEntry = z
+  .string()
+  .regex(/^[^*]{1,128}\*?$|^\*$/, { error: 'must be the name of a tool, or its beginning and "*"' })
+  .regex(/^(?!mcp__|group:)/, {
+    error: 'must be the name of a tool as the server names it, without what tool_policy has before it',
+  });
 
 const entry = z.strictObject({
   command: z

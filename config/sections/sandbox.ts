@@ -26,7 +26,14 @@ export const sandboxSection = z
       .describe(
         'Directories that programs may read beside those of the system. Nothing of /etc, /proc, /sys, /dev and no socket.',
       ),
-    memory_mb: z.int().min(64).max(1_000_000).default(2_048).describe('Address space of each process of a program. In MiB.'),
+    memory_mb: z
+      .int()
+      .min(64)
+      .max(1_000_000)
+      .default(2_048)
+      .describe(
+        'Most memory that all processes of one call may hold together; also the address space of each process. Not on macOS. In MiB.',
+      ),
     pids: z.int().min(4).max(10_000).default(128).describe('Processes and threads of one program at once.'),
     worker_socket: z
       .string()

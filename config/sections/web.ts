@@ -3,15 +3,16 @@ import { z } from 'zod';
 import { environmentName } from '../../src/lib/environment-name.ts';
 import { baseUrl } from './model.ts';
 
+/** As hosts are compared with. `domainToASCII` leaves `*`, `,` and quotation marks where they are. */
+const HOST = /^(?!-)[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/;
+
 /** Of a host, with all below it. What is none would protect from nothing. */
-const domain = z
-  .string()
-  .min(1)
-  .max(253)
-  .refine(
-    (text) => domainToASCII(text.replace(/^\*?\./, '')) !== '' && !/[/:@?#\s]/.test(text),
-    'must be a domain, such as "example.org"',
-  );
+const domain = z.string().min(1).max(253).refine(isDomain, 'must be a domain, such as "example.org"');
+
+function isDomain(text: string): boolean {
+  const bare = text.replace(/^\*?\./, '').replace(/(?<!\.)\.+$/, '');
+  return HOST.test(domainToASCII(bare));
+}
 
 const domains = z.array(domain).max(10_000);
 

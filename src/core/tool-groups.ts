@@ -30,6 +30,9 @@ export function canonicalName(name: string): string {
 /** Begin the tools of MCP servers and of plugins: which there are is known only while the daemon runs. */
 const SOURCES = ['mcp__', 'plugin__'];
 
+/** A whole name of theirs, or a beginning and `*`: what has another form is the name of none. */
+const OF_SOURCE = /^(?:mcp|plugin)__(?:[A-Za-z0-9_-]*\*|[A-Za-z0-9-]+(?:_[A-Za-z0-9-]+)*__[A-Za-z0-9_-]+\*?)$/;
+
 const NAMES: readonly string[] = Object.values(GROUPS).flat();
 
 /**
@@ -44,9 +47,20 @@ export function entryFits(entry: string, name: string): boolean {
 /** Whether an entry can mean a tool at all. */
 export function isKnownEntry(entry: string): boolean {
   if (entry.startsWith('group:')) return groupOf(entry).length > 0;
-  if (SOURCES.some((source) => entry.startsWith(source))) return true;
+  if (SOURCES.some((source) => entry.startsWith(source))) return OF_SOURCE.test(entry);
   const isWide = entry.endsWith('*') && SOURCES.some((source) => source.startsWith(entry.slice(0, -1)));
   return isWide || NAMES.some((name) => entryFits(entry, name));
+}
+
+/**
+ * The entry that was meant by one of no known form: all tools of the server or plugin that it names alone, or
+ * the name that a tool has here. Absent where that cannot be told.
+ */
+export function meantEntry(entry: string): string | undefined {
+  const [, source, name] = /^((?:mcp|plugin)__)([A-Za-z0-9-]*)_{0,2}$/.exec(entry) ?? [];
+  if (source !== undefined) return name ? `${source}${name}__*` : `${source}*`;
+  const id = entry.trim().replaceAll(/[^A-Za-z0-9_*-]/g, '_');
+  return OF_SOURCE.test(id) ? id : undefined;
 }
 
 /** What an entry may be, for the hint to a misspelt one. */

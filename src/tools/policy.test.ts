@@ -302,6 +302,15 @@ test('A36 a name that other platforms have for a tool means the tool, in a rule 
   expect(isKnownEntry('attach_file')).toBe(true);
 });
 
+test('A36 an entry is known only if a tool of a server or a plugin can have the name, or it is the beginning of one', () => {
+  const known = ['mcp__*', 'plugin__*', 'mcp__files__*', 'mcp__files_*', 'mcp__fi*', 'mcp__files__rm', 'mcp__files__rm*'];
+  const odd = ['mcp__greet_files__x', 'plugin__greet-2__a-b', 'mcp__a__b__c', 'mcp__A-1___x_'];
+  expect([...known, ...odd].filter((entry) => !isKnownEntry(entry))).toEqual([]);
+  const unknown = ['mcp__', 'mcp__files', 'mcp__files_', 'mcp__files__', 'mcp__fils', 'plugin__greet', 'mcp__files_rm'];
+  const wild = ['mcp__*__rm', 'mcp__files__*rm', 'mcp__files__files.rm', 'mcp__files__rm ', 'mcp__fïles__*', '__mcp__a__b'];
+  expect([...unknown, ...wild].filter((entry) => isKnownEntry(entry))).toEqual([]);
+});
+
 test('A36 no spelling of a tool, and no place of the rule, gets round a deny', () => {
   const forbids = ['pay', 'p*', '*', 'pa*'];
   for (const entry of forbids) {

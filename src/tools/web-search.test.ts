@@ -216,8 +216,9 @@ test.each([
   ['2 MB of open tags', '<'.repeat(2_000_000)],
   ['2 MB of blocks', '<div class="result '.repeat(100_000)],
   ['a block of half a link', `<div class="result "><a class="result__a" href="//duckduckgo.com/l/?uddg=${'<'.repeat(1_900_000)}`],
-])('%s from DuckDuckGo are done with within 100 ms', async (_name, html) => {
+])('%s from DuckDuckGo are done with within half a second', async (_name, html) => {
   const began = performance.now();
   readDuckDuckGo(html);
-  expect(performance.now() - began).toBeLessThan(100);
+  // A search that goes back over what it read takes minutes for as much.
+  expect(performance.now() - began).toBeLessThan(500);
 });
