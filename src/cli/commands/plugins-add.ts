@@ -106,8 +106,11 @@ export async function decide(
   await removeCopies(dataDirOf(context), name, code.digest);
   out.document({ plugin: name, digest: code.digest, network: asked.network, trustsEffects: grants.trustEffects === true });
   const parts = Object.keys(code.manifest.mcp_servers).length + code.manifest.hooks.length;
+  const now = (await approvalsOf(opened.pins)).get(name);
+  const approved = now ? now.servers.size + now.hooks.size : 0;
   if (wantsNetwork && !asked.network) out.say(`it has no network: → gatehouse plugins enable ${name} --network`);
-  if (parts > 0) out.say(`its servers and hooks are off until you approve each: → gatehouse plugins list`);
+  if (parts > approved)
+    out.say(`${approved > 0 ? 'other' : 'its'} servers and hooks are off until you approve each: → gatehouse plugins list`);
   return EXIT.ok;
 }
 

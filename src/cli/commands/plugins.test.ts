@@ -1,13 +1,16 @@
 import { execFile } from 'node:child_process';
-import { access, appendFile, readdir, writeFile } from 'node:fs/promises';
+import { access, appendFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
 import { openJournal } from '../../journal/open.ts';
+import { systemClock } from '../../lib/clock.ts';
 import { FakeCli } from '../../testing/fake-cli.ts';
 import { tempDir } from '../../testing/fakes.ts';
 import { type MadePlugin, makePlugin, toolNamed } from '../../testing/plugin.ts';
 import { tarGz } from '../../testing/tar.ts';
+import { offeredTools } from '../../tools/mcp/offered.ts';
+import { approve } from '../../tools/mcp/pin.ts';
 
 /** A command line beside a real journal, and one plugin, which leaves a mark where it is run. */
 async function cliWith(made: Partial<MadePlugin> = {}) {
@@ -143,6 +146,22 @@ test('servers and hooks are approved one by one, shown whole, and end with the b
   );
 });
 
+test('what was approved of a plugin stays when it is given more and its files are the same', async () => {
+  const cli = await cliWith({ ...PARTS, manifest: { ...PARTS.manifest, requires_network: true } });
+  const enable = async (...argv: string[]) => await cli.run('plugins', 'enable', 'greet', ...argv, '--yes');
+  await cli.run('plugins', 'add', 'greet', '--yes');
+  for (const part of ['--hook=0', '--server=files']) await enable(part);
+  expect((await enable('--network')).stderr).not.toContain('are off until');
+  expect((await enable('--trust-effects')).stderr).toBe('');
+  const [listed] = (await cli.json('plugins', 'list')).plugins;
+  expect(listed).toMatchObject({ network: { allowed: true }, trustsEffects: true });
+  expect(listed).toMatchObject({ servers: [{ approved: true }], hooks: [{ approved: true }] });
+
+  await cli.run('plugins', 'add', 'greet', '--yes');
+  const [again] = (await cli.json('plugins', 'list')).plugins;
+  expect(again).toMatchObject({ network: { allowed: false }, trustsEffects: false, hooks: [{ approved: true }] });
+});
+
 test('a plugin is turned off and on without a question, and removed with all that was approved of it', async () => {
   const cli = await cliWith();
   await cli.run('plugins', 'add', 'greet', '--yes');
@@ -158,6 +177,22 @@ test('a plugin is turned off and on without a question, and removed with all tha
     stderr: expect.stringContaining('there is no plugin greet'),
   });
   expect((await cli.kinds()).at(-1)).toBe('plugin.removed plugin:greet');
+});
+
+test('a plugin that is broken is removed with what was approved of the tools of its servers', async () => {
+  const cli = await cliWith(PARTS);
+  await cli.run('plugins', 'add', 'greet', '--yes');
+  const open = () => openJournal({ dir: cli.dataDir, clock: systemClock, sync: 'in-commit' });
+  const tools = offeredTools('greet_files', [{ name: 'read', inputSchema: { type: 'object' } }]).tools;
+  {
+    await using opened = await open();
+    for (const server of ['greet_files', 'greet-two_files', 'greeting']) await approve(opened.journal, server, tools, 'cli');
+  }
+  await rm(join(cli.dataDir, 'plugins/greet'), { recursive: true });
+  expect((await cli.run('plugins', 'remove', 'greet')).code).toBe(0);
+  await using opened = await open();
+  const left = (await opened.pins.of('mcp')).map(({ name }) => name).sort();
+  expect(left).toEqual(['greet-two_files/read', 'greeting/read']);
 });
 
 test('an archive as tar makes it is unpacked, with or without a directory around it', async () => {

@@ -5,7 +5,7 @@ import { printable } from '../../lib/printable.ts';
 import { approvedOf, forget } from '../../tools/mcp/pin.ts';
 import type { PluginCode } from '../../tools/plugins/code.ts';
 import { pluginToolId } from '../../tools/plugins/manifest.ts';
-import { approvePart, forgetPart, forgetPlugin, type Part } from '../../tools/plugins/pin.ts';
+import { type Approval, approvePart, forgetPart, forgetPlugin, type Part } from '../../tools/plugins/pin.ts';
 import type { PluginState } from '../../tools/plugins/state.ts';
 import { pluginDirectory, removePlugin, StagedPlugin } from '../../tools/plugins/store.ts';
 import { type Command, type CommandContext, dataDirOf } from '../context.ts';
@@ -66,10 +66,17 @@ export const pluginsEnable: Command<EnableOptions> = async (context, { name, ser
   await using staged = await StagedPlugin.of(dataDirOf(context), pluginDirectory(dataDirOf(context), name));
   if (staged.code.manifest.name !== name)
     throw new GatehouseError('GH2401', `its manifest calls it ${staged.code.manifest.name}, its directory ${name}`);
-  return await decide(context, staged, grants, async () => {
+  return await decide(context, staged, withKept(grants, approval, staged), async () => {
     context.out.data(`${context.out.mark('ok')} ${name} is enabled`);
   });
 };
+
+/** More is given to the same bytes: what they may do already stays. */
+function withKept(grants: Grants, approval: Approval | undefined, { code }: StagedPlugin): Grants {
+  if (approval?.digest !== code.digest) return grants;
+  const { network, effects } = approval;
+  return { ...grants, ...(network ? { network } : {}), ...(effects ? { trustEffects: effects } : {}) };
+}
 
 async function enablePart(context: CommandContext, state: PluginState, part: Part, grants: Grants): Promise<number> {
   const { deps, out } = context;
@@ -114,10 +121,11 @@ export const pluginsDisable: Command<DisableOptions> = async (context, { name, s
 
 /** Approvals first: what is left of a plugin then is not run. */
 export const pluginsRemove: Command<Named> = async (context, { name }) => {
-  const state = await stateOf(context, name);
-  const servers = Object.keys(state.code?.manifest.mcp_servers ?? {});
+  await stateOf(context, name);
   const forgotten = await withJournal(context, async (opened) => {
-    for (const server of servers.map((one) => `${name}_${one}`)) {
+    // By what was approved, not by what lies there now. No other server has a name that begins so.
+    const approved = (await opened.pins.of('mcp')).map((pin) => pin.name.split('/', 1)[0] ?? '');
+    for (const server of new Set(approved.filter((one) => one.startsWith(`${name}_`)))) {
       const words = await approvedOf(server, opened.pins);
       if (words.size > 0) await forget(opened.journal, server, words, BY);
     }

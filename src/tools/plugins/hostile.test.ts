@@ -35,6 +35,8 @@ const body = (more: Record<string, unknown> = {}) => ({
 
 const parse = (more: Record<string, unknown>) => parseManifest(Buffer.from(JSON.stringify(body(more))));
 
+const hookFor = (entry: string) => ({ event: 'before_tool_call', command: ['./a'], tool_filter: [entry] });
+
 function nested(levels: number): unknown {
   return levels === 0 ? { type: 'string' } : { type: 'object', properties: { a: nested(levels - 1) } };
 }
@@ -93,6 +95,8 @@ test.each<readonly [string, Record<string, unknown>, RegExp]>([
     { hooks: [{ event: 'message_in', command: ['sh', '-c', 'id'] }] },
     /command\.0: must begin with "\.\/"/,
   ],
+  ['a hook for a tool that does not exist', { hooks: [hookFor('shel')] }, /hooks\.0\.tool_filter\.0: is no tool/],
+  ['a hook for a server alone', { hooks: [hookFor('mcp__files')] }, /hooks\.0\.tool_filter\.0: is no tool/],
 ])('A39 a manifest is refused for %s', (_what, more, reason) => {
   expect(() => parse(more)).toThrow(reason);
 });
@@ -269,6 +273,23 @@ test('A39 of 1,000 swaps of the executable while it is approved, no other bytes 
   expect(swaps).toBeGreaterThanOrEqual(1_000);
   expect(ran.length).toBeGreaterThan(0);
   expect(new Set(ran)).toEqual(new Set(['harmless\n']));
+});
+
+test('A36 each server of a plugin has a name by which a rule can forbid all its tools, or the manifest is refused', () => {
+  const name = 'a'.repeat(32);
+  const isTaken = (server: string): boolean => {
+    try {
+      return parse({ name, tools: [], mcp_servers: { [server]: { command: './a' } } }).name === name;
+    } catch (error) {
+      expect(String(error)).toContain('longer than a rule of tool_policy can name');
+      return false;
+    }
+  };
+  const servers = Array.from({ length: 32 }, (_, at) => 'b'.repeat(at + 1));
+  const taken = servers.filter(isTaken);
+  expect(taken).toHaveLength(16);
+  const fits = (server: string) => entryFits(`mcp__${name}_${server}__*`, toolId(`${name}_${server}`, 'c'.repeat(64)));
+  expect(taken).toEqual(servers.filter(fits));
 });
 
 test('A36 no name of a plugin and its tool is that of a tool of ours, of a server, or of another plugin', () => {

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { hooksSection } from '../../../config/sections/hooks.ts';
 import { type McpServerEntry, mcpServers } from '../../../config/sections/mcp.ts';
 import { GatehouseError } from '../../core/errors.ts';
+import { isKnownEntry } from '../../core/tool-groups.ts';
 import { isBlockedVariable } from '../../lib/blocked-variables.ts';
 import { environmentName } from '../../lib/environment-name.ts';
 import { isDeep } from '../../lib/json-depth.ts';
@@ -17,6 +18,8 @@ export const MAX_MANIFEST_BYTES = 64 * 1024;
 const MAX_DEPTH = 16;
 /** What all providers take as the name of a tool. */
 const MAX_TOOL_ID = 64;
+/** What the ids of all tools of a server begin with: so much of an id that is too long stays the same. */
+const MAX_SERVER_PREFIX = 56;
 const MAX_TOOLS = 32;
 /** What every program has already, and what Gatehouse sets itself. */
 const OWN_VARIABLES = /^(?:PATH|HOME|LANG|TERM|TZ|PWD|SHELL|USER|IFS|GATEHOUSE_.*|GIT_.*|BASH_.*|LC_.*|XDG_.*)$/i;
@@ -65,6 +68,7 @@ const variable = environmentName
 
 /** What a plugin starts outside the sandbox is a file of its own, so that the digest covers it. */
 const OWN_FILE = /^\.\/(?!\.)[A-Za-z0-9._-]+(?:\/(?!\.)[A-Za-z0-9._-]+)*$/;
+const NO_TOOL = 'is no tool, no beginning of one and no group';
 const NOT_OWN = 'must begin with "./" and name a file of the plugin';
 /** Keys of a server that are the operator's to say. */
 const OF_OPERATOR = ['pin', 'trust_annotations', 'allow_private', 'cwd', 'enabled'] as const;
@@ -96,8 +100,11 @@ function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
 }
 
 const hooks = hooksSection.superRefine((all, context) => {
-  for (const [at, { command }] of all.entries())
+  for (const [at, { command, tool_filter: filter }] of all.entries()) {
     if (!OWN_FILE.test(command[0] ?? '')) context.addIssue({ code: 'custom', path: [at, 'command', 0], message: NOT_OWN });
+    for (const [nth, entry] of filter.entries())
+      if (!isKnownEntry(entry)) context.addIssue({ code: 'custom', path: [at, 'tool_filter', nth], message: NO_TOOL });
+  }
 });
 
 const manifest = z.strictObject({
@@ -135,6 +142,39 @@ export type ManifestTool = Manifest['tools'][number];
 
 /** Rejects with GH2401, with every problem and its place. `bytes`: at most `MAX_MANIFEST_BYTES` are read. */
 export function parseManifest(bytes: Uint8Array): Manifest {
+  const parsed = manifest.safeParse(jsonOf(bytes));
+  if (!parsed.success) {
+    const problems = parsed.error.issues.slice(0, 5).map(({ path, message }) => `${path.join('.') || 'it'}: ${message}`);
+    throw refused(`is not valid: ${oneLine(problems.join('; '), 1_000)}`);
+  }
+  const { name, tools, mcp_servers: ofPlugin } = parsed.data;
+  const wide = Object.keys(ofPlugin).find((server) => `mcp__${name}_${server}__`.length > MAX_SERVER_PREFIX);
+  if (wide !== undefined)
+    throw refused(`names the server ${wide}: with the plugin's, that is longer than a rule of tool_policy can name`);
+  const taken = new Set<string>();
+  for (const one of tools) {
+    const id = pluginToolId(name, one.name);
+    if (id.length > MAX_TOOL_ID) throw refused(`names a tool that would be called ${id}, which is longer than ${MAX_TOOL_ID}`);
+    if (taken.has(id.toLowerCase())) throw refused(`has two tools of the name ${one.name}`);
+    taken.add(id.toLowerCase());
+  }
+  return parsed.data;
+}
+
+/**
+ * The hooks of a manifest that was approved, by their places, also where a later version refuses other parts
+ * of it: a hook may be there to refuse, and must not end with an update. Undefined = it cannot be asked.
+ */
+export function approvedHooks(bytes: Uint8Array): readonly (Manifest['hooks'][number] | undefined)[] {
+  const value = jsonOf(bytes);
+  const entries = isRecord(value) && Array.isArray(value['hooks']) ? value['hooks'] : [];
+  return entries.map((entry) => {
+    const { data } = hooksSection.unwrap().element.safeParse(entry);
+    return data && OWN_FILE.test(data.command[0] ?? '') ? data : undefined;
+  });
+}
+
+function jsonOf(bytes: Uint8Array): unknown {
   if (bytes.length > MAX_MANIFEST_BYTES) throw refused(`has more than ${MAX_MANIFEST_BYTES} bytes`);
   let value: unknown;
   try {
@@ -144,20 +184,7 @@ export function parseManifest(bytes: Uint8Array): Manifest {
   }
   // Before anything that goes down into it.
   if (isDeep(value, MAX_DEPTH)) throw refused(`is nested more than ${MAX_DEPTH} levels deep`);
-  const parsed = manifest.safeParse(value);
-  if (!parsed.success) {
-    const problems = parsed.error.issues.slice(0, 5).map(({ path, message }) => `${path.join('.') || 'it'}: ${message}`);
-    throw refused(`is not valid: ${oneLine(problems.join('; '), 1_000)}`);
-  }
-  const { name, tools } = parsed.data;
-  const taken = new Set<string>();
-  for (const one of tools) {
-    const id = pluginToolId(name, one.name);
-    if (id.length > MAX_TOOL_ID) throw refused(`names a tool that would be called ${id}, which is longer than ${MAX_TOOL_ID}`);
-    if (taken.has(id.toLowerCase())) throw refused(`has two tools of the name ${one.name}`);
-    taken.add(id.toLowerCase());
-  }
-  return parsed.data;
+  return value;
 }
 
 /** `plugin__NAME__TOOL`: the name has no `_`, so two plugins never have one name for a tool. */

@@ -24,15 +24,24 @@ export function pluginServers(states: readonly PluginState[]): Readonly<Record<s
   );
 }
 
-/** As they were approved, until that is taken back. */
+/** Where nothing ever is: the program of a hook that must not be run. */
+const DAMAGED = '/dev/null/the-copy-is-damaged';
+
+/**
+ * As they were approved, until that is taken back. Of a copy that is not whole nothing is run: while the
+ * plugin itself still is what was approved, its hooks fail, and their `on_error` decides.
+ */
 export function pluginHooks(states: readonly PluginState[]): readonly PluginHook[] {
-  return states.flatMap(({ name, approval, kept }) =>
-    (kept?.code.manifest.hooks ?? []).flatMap((hook, at): readonly PluginHook[] => {
+  return states.flatMap(({ name, code, approval, kept }) => {
+    const isApproved = approval?.off === false && code?.digest === approval.digest;
+    const hooks = kept?.hooks ?? (isApproved ? code?.manifest.hooks : undefined) ?? [];
+    return hooks.flatMap((hook, at): readonly PluginHook[] => {
+      if (!hook) return [];
       const [program = '', ...args] = hook.command;
-      const command = [join(kept?.home ?? '', program), ...args];
+      const command = [kept ? join(kept.home, program) : DAMAGED, ...args];
       return approval?.hooks.has(at) ? [{ key: `plugins.${name}.hooks[${at}]`, hook: { ...hook, command } }] : [];
-    }),
-  );
+    });
+  });
 }
 
 /** What is started is the copy that was approved. */

@@ -50,14 +50,18 @@ interface Given {
   readonly by: string;
 }
 
-/** Approves the plugin as it is now, in place of all that was approved of it before. */
+/**
+ * Approves the plugin as it is now, in place of what was approved of it before; what was approved of its
+ * servers and hooks stays where its bytes are the same.
+ */
 export async function approvePlugin(
   { journal, pins }: { readonly journal: Commits; readonly pins: Pins },
   { manifest, digest }: PluginCode,
   { flags, by }: Given,
 ): Promise<void> {
   const { name, version } = manifest;
-  const gone = (await pins.of('plugin')).filter((pin) => pin.name.startsWith(`${name}/`));
+  const isKept = (pin: Pin): boolean => pin.digest === digest && isPart(pin.name.slice(name.length + 1));
+  const gone = (await pins.of('plugin')).filter((pin) => pin.name.startsWith(`${name}/`) && !isKept(pin));
   const given = [name, ...flags.map((flag) => `${name}/${flag}`)];
   const data = {
     digest,
@@ -71,6 +75,10 @@ export async function approvePlugin(
     ...given.map((pin): Write => ({ kind: 'pin', pin: { kind: 'plugin', name: pin, digest, by } })),
     { kind: 'audit', entry: { kind: 'plugin.approved', subject: `plugin:${name}`, by, data } },
   ]);
+}
+
+function isPart(said: string): boolean {
+  return said.startsWith('server/') || said.startsWith('hook/');
 }
 
 /** Approves one server or hook of an approved plugin, or turns the plugin off. */

@@ -7,6 +7,7 @@ import type { Clock, Logger } from '../../core/ports.ts';
 import type { PluginStatus } from '../../core/status.ts';
 import type { RunScope, Tool } from '../../core/tool.ts';
 import type { ToolSource } from '../../core/tool-source.ts';
+import { isErrno } from '../../lib/errno.ts';
 import { oneLine } from '../../lib/one-line.ts';
 import { visibleText } from '../../lib/visible-text.ts';
 import { treeDigest } from '../program-approval.ts';
@@ -96,7 +97,7 @@ export class Plugins {
     const { dataDir, pins } = this.#options;
     const approvals = await approvalsOf(pins);
     const known = new Map<string, Known>();
-    for (const name of await knownPlugins(dataDir, approvals)) {
+    for (const name of await this.#names(approvals)) {
       const approval = approvals.get(name);
       // Before it is read: a change meanwhile counts.
       const stamp = await this.#stamp(name, approval);
@@ -115,6 +116,18 @@ export class Plugins {
     this.#tell();
     const isSame = isDeepStrictEqual([...before].map(ofState), [...known].map(ofState));
     if (!isSame) for (const listener of this.#listeners) listener();
+  }
+
+  /** What is approved has a copy of its own, which is found without the directory of all of them. */
+  async #names(approvals: ReadonlyMap<string, Approval>): Promise<readonly string[]> {
+    const { dataDir, logger } = this.#options;
+    try {
+      return await knownPlugins(dataDir, approvals);
+    } catch (error) {
+      if (!isErrno(error, 'EACCES', 'EPERM', 'ENOTDIR')) throw error;
+      logger.error('plugins.look-failed', { detail: errorText(error) });
+      return [...approvals.keys()].toSorted();
+    }
   }
 
   /** The same is told once. */

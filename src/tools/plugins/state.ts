@@ -4,11 +4,14 @@ import { constants } from 'node:fs';
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
 import { errorText, isGatehouseError } from '../../core/errors.ts';
+import { isErrno } from '../../lib/errno.ts';
 import { oneLine } from '../../lib/one-line.ts';
 import { PROGRAM_PATH } from '../../sandbox/probe.ts';
 import { type PluginCode, readPlugin } from './code.ts';
+import { approvedHooks } from './manifest.ts';
 import type { Approval } from './pin.ts';
 import { copyDirectory, pluginDirectory, pluginNames } from './store.ts';
+import { readTree } from './tree.ts';
 
 const MAX_DETAIL = 500;
 
@@ -27,10 +30,11 @@ export interface PluginState {
   /** The directory that is run. Of an enabled one alone. */
   readonly home?: string;
   /**
-   * What was approved, and where it lies. Also of one that changed or is broken since: a hook may be there to
-   * refuse, and must not end because a file was touched. Absent = it is off, or the copy is not whole.
+   * The hooks of what was approved, and where it lies. Also of one that changed or is broken since, or that
+   * this version refuses: a hook may be there to refuse, and must not end because a file was touched.
+   * Absent = it is off, or the copy is not whole.
    */
-  readonly kept?: { readonly code: PluginCode; readonly home: string };
+  readonly kept?: { readonly hooks: ReturnType<typeof approvedHooks>; readonly home: string };
 }
 
 /** Every directory in `plugins/`, and what was approved and is there no more. */
@@ -44,7 +48,7 @@ export async function knownPlugins(dataDir: string, approvals: ReadonlyMap<strin
   return [...new Set([...(await pluginNames(dataDir)), ...approvals.keys()])].toSorted();
 }
 
-/** Never rejects for what is wrong with the plugin. */
+/** Never rejects for what is wrong with the plugin, only where the machine has too little left to read it. */
 export async function pluginState(dataDir: string, name: string, approval: Approval | undefined): Promise<PluginState> {
   const copy = approval && !approval.off ? await readCopy(dataDir, { name, digest: approval.digest }) : undefined;
   const kept = copy && 'home' in copy ? { kept: copy } : {};
@@ -54,6 +58,7 @@ export async function pluginState(dataDir: string, name: string, approval: Appro
   try {
     code = await readPlugin(pluginDirectory(dataDir, name));
   } catch (error) {
+    if (isShortage(error)) throw error;
     return broken(reasonOf(error));
   }
   if (code.manifest.name !== name) return broken(`its manifest calls it ${code.manifest.name}, its directory ${name}`);
@@ -70,14 +75,15 @@ export async function pluginState(dataDir: string, name: string, approval: Appro
 async function readCopy(
   dataDir: string,
   about: { readonly name: string; readonly digest: string },
-): Promise<{ readonly code: PluginCode; readonly home: string } | { readonly problem: string }> {
+): Promise<NonNullable<PluginState['kept']> | { readonly problem: string }> {
   const home = copyDirectory(dataDir, about);
   const mend = `approve it again with \`gatehouse plugins enable ${about.name}\``;
   try {
-    const code = await readPlugin(home);
-    if (code.digest === about.digest) return { code, home };
+    const { digest, manifest } = await readTree(home);
+    if (manifest && digest === about.digest) return { hooks: approvedHooks(manifest), home };
     return { problem: `the copy that would be run is not what was approved; ${mend}` };
   } catch (error) {
+    if (isShortage(error)) throw error;
     return { problem: `the copy that would be run cannot be read (${reasonOf(error)}); ${mend}` };
   }
 }
@@ -97,6 +103,11 @@ async function isInstalled(name: string): Promise<boolean> {
     if (found) return true;
   }
   return false;
+}
+
+/** It says nothing about the plugin. */
+function isShortage(error: unknown): boolean {
+  return isErrno(error, 'EMFILE', 'ENFILE', 'ENOMEM');
 }
 
 function reasonOf(error: unknown): string {
