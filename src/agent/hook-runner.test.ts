@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import type { HookFacts } from '../core/hooks.ts';
+import type { Spawner } from '../core/process.ts';
 import { MemoryLogger, tempDir, until } from '../testing/fakes.ts';
 import { directSpawner, shellProgram } from '../testing/hook-program.ts';
 import { HookRunner, type HookSettings } from './hook-runner.ts';
@@ -108,6 +109,32 @@ it('an abort while a hook is asked rejects with its reason, and is no failure of
   setTimeout(() => stop.abort(new Error('stopped')), 50);
   await expect(asked).rejects.toThrow('stopped');
   expect(logger.lines).toEqual([]);
+});
+
+it('of hooks that are asked at once sixteen run, the others wait for them or for an abort, and none is a failure', async () => {
+  let running = 0;
+  let most = 0;
+  const gate = Promise.withResolvers<void>();
+  const run: Spawner['run'] = async () => {
+    running += 1;
+    most = Math.max(most, running);
+    await gate.promise;
+    running -= 1;
+    return { code: 1, timedOut: false, out: 'no', err: '', cut: 0 };
+  };
+  const logger = new MemoryLogger();
+  const settings = [
+    { event: 'before_tool_call', command: ['/hook'], timeoutMs: 5_000, toolFilter: [], onError: 'allow' },
+  ] as const;
+  const hooks = new HookRunner({ settings: () => settings, spawner: { run }, cwd: '/', env: {}, logger });
+  const asked = Array.from({ length: 70 }, () => hooks.ask(CALL, NEVER));
+  const stop = new AbortController();
+  const stopped = hooks.ask(CALL, stop.signal);
+  stop.abort(new Error('stopped'));
+  await expect(stopped).rejects.toThrow('stopped');
+  gate.resolve();
+  expect((await Promise.all(asked)).filter(({ kind }) => kind !== 'deny')).toEqual([]);
+  expect({ most, lines: logger.lines }).toEqual({ most: 16, lines: [] });
 });
 
 it('what is told is not waited for, and a refusal of it is a failure', async () => {

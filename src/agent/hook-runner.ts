@@ -2,7 +2,7 @@
 import { errorText } from '../core/errors.ts';
 import type { HookAnswer, HookEvent, HookFacts, Hooks } from '../core/hooks.ts';
 import type { Logger } from '../core/ports.ts';
-import type { Exit, Spawner } from '../core/process.ts';
+import type { Exit, Spawn, Spawner } from '../core/process.ts';
 import { entryFits } from '../core/tool-groups.ts';
 import { BoundedQueue } from '../lib/bounded-queue.ts';
 
@@ -15,6 +15,11 @@ const REASON_CHARS = 500;
 /** Hooks that are told something at once, and those that may wait for it. */
 const TOLD_AT_ONCE = 4;
 const MAX_WAITING = 1_000;
+/**
+ * Hooks that run at once. The worker keeps this many places for them. The time limit of a hook begins when it
+ * starts, not while it waits.
+ */
+const AT_ONCE = 16;
 
 /** One hook of the config or of a plugin. */
 export interface HookSettings {
@@ -52,6 +57,7 @@ export class HookRunner implements Hooks {
   readonly #options: HookRunnerOptions;
   /** Failures in a row, by the id of the hook. */
   readonly #failures = new Map<string, number>();
+  readonly #running = new BoundedQueue(AT_ONCE);
   readonly #telling = new BoundedQueue(TOLD_AT_ONCE);
   #waiting = 0;
 
@@ -133,7 +139,8 @@ export class HookRunner implements Hooks {
     const argv = command.map((word) => (word === '~' || word.startsWith('~/') ? `${home}${word.slice(1)}` : word));
     const limits = { timeoutMs, outputBytes: OUTPUT_BYTES };
     const stdin = `${JSON.stringify(facts)}\n`;
-    return await spawner.run({ argv, cwd, env, stdin, limits, sandbox: 'trusted', network: true, owner: 'daemon' }, signal);
+    const program: Spawn = { argv, cwd, env, stdin, limits, sandbox: 'trusted', network: true, owner: 'daemon' };
+    return await this.#running.run(() => spawner.run(program, signal), signal);
   }
 }
 

@@ -2,7 +2,9 @@ import { expect, test } from 'vitest';
 import { z } from 'zod';
 import type { AnyChannelDescriptor, Channel, ChannelHost } from '../core/channel.ts';
 import { GatehouseError } from '../core/errors.ts';
-import { FakeClock, inbound, MemoryLogger, recordEvents } from '../testing/fakes.ts';
+import { WebhookServer } from '../http/webhook-server.ts';
+import { FakeClock, inbound, MemoryLogger, recordEvents, until } from '../testing/fakes.ts';
+import type { ChannelSetOptions } from './channel-options.ts';
 import { ChannelSet, type Registry } from './channels.ts';
 
 /** A channel in memory, and the hosts its lives were given. */
@@ -65,7 +67,11 @@ class Played {
   }
 }
 
-async function scene(names: readonly string[] = ['a']) {
+const NO_WEBHOOKS: ChannelSetOptions['webhooks'] = {
+  for: () => ({ serve: () => Promise.reject(new Error('none is served')) }),
+};
+
+async function scene(names: readonly string[] = ['a'], webhooks = NO_WEBHOOKS) {
   const [clock, logger, events] = [new FakeClock(0), new MemoryLogger(), recordEvents()];
   const played = new Map(names.map((name) => [name, new Played()]));
   const registry: Registry = Object.fromEntries(
@@ -77,7 +83,7 @@ async function scene(names: readonly string[] = ['a']) {
     return await ChannelSet.create(entries, {
       ...{ registry, clock, logger, emit: events.emit, dataDir: '/nowhere', random: () => 1 },
       secret: () => '',
-      webhooks: { for: () => ({ serve: () => Promise.reject(new Error('none is served')) }) },
+      webhooks,
       redact: (text) => text,
       onAllEnded: () => undefined,
     });
@@ -261,4 +267,19 @@ test('a channel whose stop hangs is replaced all the same when it broke', async 
   await at.clock.advance(2_000);
   expect(a.hosts).toHaveLength(2);
   a.hangs = undefined;
+});
+
+test('from the end of intake on none receives, and what a platform calls it is to call again', async () => {
+  await using server = new WebhookServer({ host: '127.0.0.1', port: 0, logger: new MemoryLogger() });
+  const at = await scene(['a'], server);
+  await using set = await at.open();
+  const hook = await server.for('a').serve(async () => ({ status: 200 }));
+  expect(set.isReceiving).toBe(true);
+  set.stopReceiving();
+  // As an adapter does when its signal ends.
+  await hook[Symbol.asyncDispose]();
+  const status = fetch(`${hook.localOrigin}${hook.path}`, { method: 'POST', body: 'x' }).then((answer) => answer.status);
+  await Promise.race([status, until('it waits', () => server.waiting === 1)]);
+  await server[Symbol.asyncDispose]();
+  expect([set.isReceiving, await status]).toEqual([false, 503]);
 });

@@ -103,6 +103,7 @@ export class ChannelSet implements AsyncDisposable {
 
   /** Whether a message can come in. A terminal whose input is over is well, and receives none. */
   get isReceiving(): boolean {
+    if (this.#stopping.signal.aborted) return false;
     return [...this.#instances.values()].some(({ state, inputEnded }) => state === 'healthy' && !inputEnded);
   }
 
@@ -187,6 +188,8 @@ export class ChannelSet implements AsyncDisposable {
 
   /** Intake ends; sending goes on until disposed. */
   stopReceiving(): void {
+    // Never released: until the server closes, a platform that calls is to call again.
+    if (!this.#stopping.signal.aborted) for (const name of this.#instances.keys()) this.holdWebhook(name);
     this.#stopping.abort(new Error('channels are stopping'));
     for (const instance of this.#instances.values()) instance.stopReceiving();
   }

@@ -1,7 +1,7 @@
 // Hooks of the config in the daemon: programs asked and told about messages, model calls and tool calls.
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { configSchema } from '../../config/schema.ts';
 import { gate, tempDir, until } from '../testing/fakes.ts';
 import { shellProgram } from '../testing/hook-program.ts';
@@ -27,6 +27,14 @@ async function scene(
   return { ...rig, model, dir: dir.path, entries, [Symbol.asyncDispose]: () => rig[Symbol.asyncDispose]() };
 }
 
+const OGG = Buffer.concat([Buffer.from('OggS'), Buffer.alloc(24), Buffer.from('OpusHead')]);
+
+/** Files of people in any workspace. */
+async function uploadsIn(dir: string): Promise<readonly string[]> {
+  const all = await readdir(join(dir, 'data'), { recursive: true, withFileTypes: true });
+  return all.filter((one) => one.isFile() && one.parentPath.endsWith('/uploads')).map(({ name }) => name);
+}
+
 const NO_SECRETS = 'grep -q secret && { echo "no secrets here"; exit 1; }; exit 0';
 const REFUSED = '⚠️ A rule of the operator keeps me from answering this: no secrets here';
 
@@ -37,6 +45,52 @@ test('a message that a hook refuses does not reach the model, and its author rea
   await at.daemon.gateway.idle();
   expect(at.channel.sent.map(({ text }) => text)).toEqual([REFUSED, 'hello']);
   expect(at.model.requests).toHaveLength(1);
+});
+
+test('a voice note is asked about with its words, and one that is refused leaves nothing with the agent', async () => {
+  const words = ['my secret plan', 'good morning'];
+  const model = scriptedModel(['hello']);
+  const transcriber = () => ({ id: 'test/speech', transcribe: async () => words.shift() ?? '' });
+  const stack = { model, transcriber, [Symbol.asyncDispose]: async () => undefined };
+  await using at = await scene({ message_in: `tee -a asked | ${NO_SECRETS}` }, [], {}, { model: async () => stack });
+  const media = [{ kind: 'voice', ref: 'v', mime: 'audio/ogg' }] as const;
+  at.channel.files.set('v', OGG);
+  await at.channel.deliver({ platformId: 'm1', text: '', media });
+  await at.daemon.gateway.idle();
+  expect(at.channel.sent.map(({ text }) => text)).toEqual([REFUSED]);
+  expect(model.requests).toEqual([]);
+  expect(await uploadsIn(at.dir)).toEqual([]);
+  await at.channel.deliver({ platformId: 'm2', text: 'listen', media });
+  await at.daemon.gateway.idle();
+  expect(at.channel.sent.map(({ text }) => text)).toEqual([REFUSED, 'hello']);
+  const asked = (await readFile(join(at.dir, 'data/asked'), 'utf8')).trim().split('\n');
+  const facts = asked.map((line) => JSON.parse(line));
+  expect(facts.map(({ text, media_count: count }) => [text, count])).toEqual([
+    ['', 1],
+    ['my secret plan', 1],
+    ['listen', 1],
+    ['listen\ngood morning', 1],
+  ]);
+});
+
+test('what is written beside a voice note is asked about before the note is fetched and listened to', async () => {
+  const model = scriptedModel(['hello']);
+  let heard = 0;
+  const transcribe = async (): Promise<string> => {
+    heard += 1;
+    return 'good morning';
+  };
+  const transcriber = () => ({ id: 'test/speech', transcribe });
+  const stack = { model, transcriber, [Symbol.asyncDispose]: async () => undefined };
+  await using at = await scene({ message_in: NO_SECRETS }, [], {}, { model: async () => stack });
+  const fetched = vi.spyOn(at.channel, 'download');
+  at.channel.files.set('v', OGG);
+  const media = [{ kind: 'voice', ref: 'v', mime: 'audio/ogg' }] as const;
+  await at.channel.deliver({ platformId: 'm1', text: 'my secret', media });
+  await at.daemon.gateway.idle();
+  expect(at.channel.sent.map(({ text }) => text)).toEqual([REFUSED]);
+  expect(fetched).not.toHaveBeenCalled();
+  expect(heard).toBe(0);
 });
 
 test('a message that would steer the turn under way is asked about, and waits for a turn of its own', async () => {

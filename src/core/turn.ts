@@ -47,6 +47,8 @@ export interface RunLimits {
   readonly compaction?: CompactionRule;
   /** Of one model call; absent = what the model allows. */
   readonly maxOutputTokens?: number;
+  /** Tokens that one model call takes, where the window of its model is larger. Absent = that window. */
+  readonly contextWindow?: number;
 }
 
 /** Steps of one run on disk: what makes a crash cost at most one model call and never a second tool run. */

@@ -1,5 +1,4 @@
 // claimed row -> (no words address the agent: what does its voice note say?) -> turn, or DONE without one
-import { readdir, rm } from 'node:fs/promises';
 import type { Channel } from '../core/channel.ts';
 import { errorText, isGatehouseError } from '../core/errors.ts';
 import type { Emit } from '../core/events.ts';
@@ -10,11 +9,10 @@ import type { Clock } from '../core/ports.ts';
 import { type ChatRow, NOT_HEARD, type RunRow } from '../core/run.ts';
 import type { Runs } from '../core/runs.ts';
 import type { AddressPattern } from '../lib/guarded-pattern.ts';
-import { type FindChannel, fetchFile, type StoredFile, storedStem, UPLOADS, type UploadBook } from '../media/fetch-file.ts';
+import { type FindChannel, fetchFile, removeStored, type StoredFile, type UploadBook } from '../media/fetch-file.ts';
 import { transcribe } from '../media/voice-notes.ts';
 import { type Finish, RunStopped } from '../runs/finish.ts';
 import { FETCH_MS, MAX_FILES, TRANSCRIPTION_MS, toTranscriptionError } from '../runs/prepare.ts';
-import { WorkspaceDirectory } from '../workspace/path.ts';
 import { isNamed } from './access.ts';
 import type { Backlog } from './backlog.ts';
 
@@ -158,15 +156,8 @@ export class VoiceGate {
   async #remove({ session, message }: ChatRow): Promise<void> {
     const notes = voiceNotes(message);
     try {
-      const workspace = this.#options.workspace(session);
-      // Where nothing was fetched there may be no folder of uploads.
-      if (!(await readdir(workspace)).includes(UPLOADS)) return;
-      await using folder = await WorkspaceDirectory.open(workspace, [UPLOADS]);
-      const names = await readdir(folder.self);
-      for (const { index } of notes) {
-        const stem = storedStem(message, index);
-        for (const name of names.filter((one) => one.split('.', 1)[0] === stem)) await rm(folder.child(name), { force: true });
-      }
+      const files = notes.map(({ index }) => ({ message, index }));
+      await removeStored(this.#options.workspace(session), files);
     } catch (error) {
       if (notes[0]) this.#report(message, notes[0].ref, error);
     }

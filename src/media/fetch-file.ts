@@ -1,5 +1,5 @@
 // reference -> bytes of the platform, within the channel's limit -> a file, named and judged by its bytes
-import { lstat, open, rename, rm } from 'node:fs/promises';
+import { lstat, open, readdir, rename, rm } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import type { Channel } from '../core/channel.ts';
 import { errorText, GatehouseError, isGatehouseError } from '../core/errors.ts';
@@ -157,6 +157,19 @@ async function isThere(path: string): Promise<boolean> {
 /** What the names of all that is stored for one file of a message begin with; a dot follows. */
 export function storedStem({ id }: Pick<InboundMessage, 'id'>, index: number): string {
   return shortHash(`${id}\n${index}`);
+}
+
+/** Removes all that was stored for these files of a message, with what was written beside them. */
+export async function removeStored(
+  workspace: string,
+  files: readonly { readonly message: Pick<InboundMessage, 'id'>; readonly index: number }[],
+): Promise<void> {
+  // Where nothing was fetched there may be no folder of uploads.
+  if (!(await readdir(workspace)).includes(UPLOADS)) return;
+  await using folder = await WorkspaceDirectory.open(workspace, [UPLOADS]);
+  const stems = new Set(files.map(({ message, index }) => storedStem(message, index)));
+  const names = (await readdir(folder.self)).filter((name) => stems.has(name.split('.', 1)[0] ?? ''));
+  for (const name of names) await rm(folder.child(name), { force: true });
 }
 
 /** Keeps the beginning of a file: little of it, unless it is a picture, whose headers may lie further in. */

@@ -4,13 +4,13 @@ import type { Prompt } from '../core/new-run.ts';
 import type { RunRow } from '../core/run.ts';
 import { FakeClock, inbound } from '../testing/fakes.ts';
 import { MemoryJournal } from '../testing/memory-journal.ts';
-import { askMessageIn } from './message-hooks.ts';
+import { askMessageIn, askWhatWasHeard, type Heard } from './message-hooks.ts';
 
 const { signal } = new AbortController();
 const FACTS = { seq: 1, key: 'test/bot/m-1', session: 's', generation: 1 };
 
-/** Refuses what speaks of a secret. */
-async function ask(row: object) {
+/** Refuses what speaks of a secret. `heard`: asks about that. */
+async function ask(row: object, heard?: Heard) {
   const asked: HookFacts[] = [];
   const hooks: Hooks = {
     has: (event) => event === 'message_in',
@@ -20,11 +20,9 @@ async function ask(row: object) {
     },
     tell: () => undefined,
   };
-  const end = await askMessageIn(
-    { ...FACTS, ...row } as unknown as RunRow,
-    { hooks, journal: new MemoryJournal(new FakeClock()) },
-    signal,
-  );
+  const options = { hooks, journal: new MemoryJournal(new FakeClock()) };
+  const run = { ...FACTS, ...row } as unknown as RunRow;
+  const end = heard ? await askWhatWasHeard(run, options, heard, signal) : await askMessageIn(run, options, signal);
   return { asked, end };
 }
 
@@ -41,6 +39,22 @@ test('a message that is answered with another one is asked about, too', async ()
     ...{ state: 'DONE', outcome: 'refused:hook' },
     text: '⚠️ A rule of the operator keeps me from answering these 2 messages together: no secrets',
   });
+});
+
+test('of messages that are answered together, those in whose recordings words were heard are asked about again', async () => {
+  const [voice, mute] = [{ kind: 'voice', ref: 'v' } as const, { kind: 'audio', ref: 'a' } as const];
+  const queued = [
+    inbound({ platformId: 'm-2', text: 'a secret' }),
+    inbound({ platformId: 'm-3', text: 'listen', media: [voice] }),
+    inbound({ platformId: 'm-4', text: '', media: [mute] }),
+  ];
+  const row = { source: { kind: 'chat' }, message: inbound({ text: 'hello', queued }), authority: { principal: 'test:user-1' } };
+  const nothing: Heard = new Map([[mute, '']]);
+  expect(await ask(row, nothing)).toEqual({ asked: [], end: undefined });
+  const allowed = await ask(row, new Map([...nothing, [voice, 'good morning']]));
+  expect(allowed).toMatchObject({ asked: [{ text: 'listen\ngood morning', media_count: 1 }], end: undefined });
+  const refused = await ask(row, new Map([...nothing, [voice, 'my secret']]));
+  expect(refused.end?.text).toBe('⚠️ A rule of the operator keeps me from answering these 4 messages together: no secrets');
 });
 
 test('a task of a chat is asked about with the words and files that it was asked for with, and no other run is', async () => {

@@ -5,34 +5,41 @@
 import { decodeInput, type StoredInput } from '../agent/stored-steps.ts';
 import { errorText, isGatehouseError } from '../core/errors.ts';
 import { channelOf, type RunRow } from '../core/run.ts';
-import { callContext } from './ended.ts';
-import { FETCH_MS, type Prepared, prepare } from './prepare.ts';
+import { callContext, type End } from './ended.ts';
+import { askWhatWasHeard } from './message-hooks.ts';
+import { FETCH_MS, type Prepared, prepare, removeFiles } from './prepare.ts';
 import { tellFailed } from './run-events.ts';
 import type { RunnerOptions } from './runner-options.ts';
 import { messageOf, promptedWords } from './task-run.ts';
 
+/** Or how the run ends where a hook refuses what was spoken: nothing of that stays with the agent. */
 export async function prepareRun(
   row: RunRow,
   workspace: string,
-  options: Pick<RunnerOptions, 'transcriber' | 'channel' | 'uploads' | 'clock' | 'emit' | 'journal'>,
+  options: Pick<RunnerOptions, 'transcriber' | 'channel' | 'uploads' | 'clock' | 'emit' | 'journal' | 'hooks'>,
   signal: AbortSignal,
-): Promise<Prepared> {
+): Promise<Prepared | { readonly refused: End }> {
   const { transcriber, channel, uploads } = options;
   const message = messageOf(row);
   if (!message) return promptedWords(row);
   const read = await inputOf(row, options.journal);
   if (read) return { text: read.content, media: read.media, notice: read.notice ?? '' };
-  return await prepare(message, {
+  const onMediaError = (what: string, error: unknown): void => {
+    const code = isGatehouseError(error) ? error.code : 'GH1505';
+    tellFailed(row, { code, detail: `${what}: ${errorText(error)}` }, options);
+  };
+  const prepared = await prepare(message, {
     channel: (limit) => channel(channelOf(row), limit),
     ...{ workspace, uploads },
     timeoutMs: FETCH_MS,
     ...(transcriber ? { transcriber: transcriber(callContext(row)) } : {}),
     signal,
-    onMediaError: (media, error) => {
-      const code = isGatehouseError(error) ? error.code : 'GH1505';
-      tellFailed(row, { code, detail: `${media.kind}: ${errorText(error)}` }, options);
-    },
+    onMediaError: (media, error) => onMediaError(media.kind, error),
   });
+  const refused = await askWhatWasHeard(row, options, prepared.heard ?? new Map(), signal);
+  if (!refused) return prepared;
+  await removeFiles(message, workspace).catch((error) => onMediaError('a refused message', error));
+  return { refused };
 }
 
 /**

@@ -6,7 +6,7 @@ import type { InboundMessage, MediaRef } from '../core/message.ts';
 import type { RunRow } from '../core/run.ts';
 import { isPointing, POINTING } from '../lib/bare-name.ts';
 import { blockMark, fromMark, inMark, mark, markedInMark, markedWords, nameInMark } from '../lib/marks.ts';
-import { type FindChannel, fetchFile, type StoredFile, type UploadBook } from '../media/fetch-file.ts';
+import { type FindChannel, fetchFile, removeStored, type StoredFile, type UploadBook } from '../media/fetch-file.ts';
 import { MAX_SIDE } from '../media/image-size.ts';
 import { ImageQuota } from '../media/pictures.ts';
 import { transcribe, transcriptionTimedOut, transcriptLine } from '../media/voice-notes.ts';
@@ -43,6 +43,8 @@ export interface Prepared {
    * when all could.
    */
   readonly notice: string;
+  /** What was understood of recordings, whole. */
+  readonly heard?: ReadonlyMap<MediaRef, string>;
 }
 
 export interface PrepareOptions {
@@ -88,15 +90,21 @@ export async function prepare(message: InboundMessage, options: PrepareOptions):
   const sent = filesOf(message);
   if (sent.length === 0) return { text: joined(words), media: [], notice: '' };
   const files = await fetchFiles(sent, options);
-  const transcripts = await transcribeAll(files, options);
-  const notes = files.flatMap((file) => [transcripts.get(file) ?? '', file.note]);
+  const { lines, heard } = await transcribeAll(files, options);
+  const notes = files.flatMap((file) => [lines.get(file) ?? '', file.note]);
   const left = sent.length - files.length;
   if (left > 0) notes.push(mark(`${left} more files were not fetched: the limit is ${MAX_FILES} per message`));
   return {
     text: joined([...words, ...notes]),
     media: files.flatMap(({ file }) => (file ? [file.path] : [])),
     notice: joined(files.flatMap(({ ref, code }) => (code ? [missing(ref, code)] : []))),
+    ...(heard.size > 0 ? { heard } : {}),
   };
+}
+
+/** Removes what `prepare` has stored of a message that the agent is not to have. */
+export async function removeFiles(message: InboundMessage, workspace: string): Promise<void> {
+  await removeStored(workspace, filesOf(message));
 }
 
 /**
@@ -175,11 +183,15 @@ function missing(ref: MediaRef, code: ErrorCode): string {
 }
 
 /** The lines with the words of each recording. One after the other: a chat sends one voice note at a time. */
-async function transcribeAll(files: readonly Fetched[], options: PrepareOptions): Promise<ReadonlyMap<Fetched, string>> {
+async function transcribeAll(
+  files: readonly Fetched[],
+  options: PrepareOptions,
+): Promise<{ readonly lines: ReadonlyMap<Fetched, string>; readonly heard: ReadonlyMap<MediaRef, string> }> {
   const lines = new Map<Fetched, string>();
+  const heard = new Map<MediaRef, string>();
   const { transcriber, workspace } = options;
-  const recordings = files.filter(({ ref, file }) => file && (ref.kind === 'voice' || ref.kind === 'audio'));
-  if (!transcriber || recordings.length === 0) return lines;
+  const recordings = files.filter(({ ref, file }) => file && isRecording(ref));
+  if (!transcriber || recordings.length === 0) return { lines, heard };
   const limit = AbortSignal.timeout(options.transcriptionMs ?? TRANSCRIPTION_MS);
   const signal = AbortSignal.any([options.signal, limit]);
   for (const entry of recordings) {
@@ -188,6 +200,7 @@ async function transcribeAll(files: readonly Fetched[], options: PrepareOptions)
     try {
       const onUnstored = (error: unknown): void => options.onMediaError(ref, error);
       const text = await transcribe(file, workspace, transcriber, { signal, onUnstored });
+      heard.set(ref, text);
       lines.set(entry, transcriptLine(text, file.path));
     } catch (error) {
       options.signal.throwIfAborted();
@@ -195,7 +208,11 @@ async function transcribeAll(files: readonly Fetched[], options: PrepareOptions)
       lines.set(entry, mark(`${named(ref)} could not be transcribed (GH2114); its words are not known`));
     }
   }
-  return lines;
+  return { lines, heard };
+}
+
+function isRecording({ kind }: MediaRef): boolean {
+  return kind === 'voice' || kind === 'audio';
 }
 
 export function toTranscriptionError(error: unknown): GatehouseError {

@@ -157,6 +157,7 @@ export class Runner {
     using _typing = target && isAwaited(row) ? this.#options.typing(target) : undefined;
     const workspace = sessionWorkspace(this.#options.dataDir, row.workspace ?? row.session);
     const prepared = await prepareRun(row, workspace, this.#options, signal);
+    if ('refused' in prepared) return this.#done(row, prepared.refused);
     const told = await toldTo(row, this.#options, signal);
     const result = await this.#runAgent(running, { ...prepared, ...told, workspace }, signal);
     const { ownSession } = told;
