@@ -4,6 +4,8 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { Model, ModelRequest } from '../core/model.ts';
+import type { RunAbout } from '../core/record.ts';
+import { whyOf } from '../runs/why.ts';
 import { sessionWorkspace } from '../runs/workspace.ts';
 import { gate, inbound, tempDir, until } from '../testing/fakes.ts';
 import { scriptedModel } from '../testing/scripted-model.ts';
@@ -20,6 +22,21 @@ async function say(rig: TestDaemon, text: string, answers: number): Promise<read
   await rig.channel.deliver({ text });
   await until(`“${text}” is answered`, () => rig.channel.sent.length >= before + answers);
   return rig.channel.texts().slice(before);
+}
+
+async function knownOf(rig: TestDaemon, platformId: string): Promise<RunAbout> {
+  return (await rig.daemon.journal.record.about(`test/bot/${platformId}`)) ?? expect.fail('nothing is known of it');
+}
+
+/** What `why` says of an answer that its topic lost, also when its row is gone: the words, and no key. */
+async function expectLost(rig: TestDaemon, platformId: string, words: string): Promise<void> {
+  const [says, present] = [expect.stringMatching(`not delivered: .*${words}\\.$`), { now: Date.now(), daemon: 'up' }] as const;
+  const why = whyOf(await knownOf(rig, platformId), present);
+  expect([why.verdict, why.told, why.configKey]).toEqual([says, says, undefined]);
+  const { dead } = rig.daemon.journal;
+  for (const { id } of await dead.list()) await dead.drop(id);
+  const later = whyOf(await knownOf(rig, platformId), present);
+  expect([later.verdict, later.told, later.configKey]).toEqual([says, says, undefined]);
 }
 
 test('each topic has a history of its own, and /s and /back go between them', async () => {
@@ -111,7 +128,7 @@ test('/new while a run waits for a person: it goes on with the history it had, a
   ]);
 });
 
-test('51 held answers: 50 are kept with a remark, and come in order', async () => {
+test('51 held answers: 50 are kept with a remark, and come in order; why says that the others were left out', async () => {
   await using dir = await tempDir();
   const held = gate();
   const model = scriptedModel(async (request) => {
@@ -120,7 +137,7 @@ test('51 held answers: 50 are kept with a remark, and come in order', async () =
   });
   await using rig = await testDaemon({ dataDir: dir.path, model, limits: { chat_messages: 100, person_messages: 100 } });
   await say(rig, '/new work', 1);
-  for (let n = 1; n <= 52; n += 1) await rig.channel.deliver({ text: `n${n}` });
+  for (let n = 1; n <= 52; n += 1) await rig.channel.deliver({ text: `n${n}`, platformId: `n${n}` });
   await say(rig, '/s', 1);
   held.open();
   await until('all ran', async () => (await rig.daemon.journal.counts()).inbox.DONE === 54);
@@ -131,6 +148,7 @@ test('51 held answers: 50 are kept with a remark, and come in order', async () =
   expect(flushed[50]).toMatch(/^did n50\n\n\(More came in this topic while it was not active\./);
   const { EXPIRED, PENDING } = (await rig.daemon.journal.counts()).outbox;
   expect({ EXPIRED, PENDING }).toEqual({ EXPIRED: 2, PENDING: 0 });
+  await expectLost(rig, 'n52', 'left out: as many messages were held for their topic as may be');
 });
 
 test('/delete ends what runs and waits there; a topic of that name begins empty', async () => {
@@ -306,4 +324,5 @@ test('/delete ends a run of its topic that waits, and what is held of it, with t
   expect([inbox.PARKED, outbox.PENDING, outbox.EXPIRED]).toEqual([0, 0, 1]);
   const events = await rig.daemon.journal.record.of('test/bot/slow');
   expect(events.find(({ event }) => event.type === 'part.expired')?.event).toMatchObject({ reason: 'topic deleted' });
+  await expectLost(rig, 'slow', 'dropped: their topic was deleted');
 });

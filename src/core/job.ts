@@ -23,6 +23,9 @@ export interface JobPayload {
   readonly seen?: { readonly digest: string; readonly day: string; readonly runs: number };
 }
 
+/** Of a job without a further due time, whose last one was missed and made no run. */
+export const SKIPPED = 'skipped as missed';
+
 export interface Job {
   /** Eight hexadecimal digits, or `heartbeat`. */
   readonly id: string;
@@ -43,7 +46,7 @@ export interface Job {
   readonly nextDue?: number;
   /** The due time of its newest run. */
   readonly lastDue?: number;
-  /** `running`, `ok`, or `error: …`. Written by the commit that made it so. */
+  /** `running`, `ok`, `error: …`, or `SKIPPED`. Written by the commit that made it so. */
   readonly lastStatus?: string;
   readonly runCount: number;
   readonly createdAt: number;

@@ -2,7 +2,7 @@
 import type { Role } from './authority.ts';
 import type { Effects } from './effects.ts';
 import type { Emit, RunEvent } from './events.ts';
-import type { Source } from './new-run.ts';
+import type { Profile, Source } from './new-run.ts';
 import type { OutboxState } from './outbox.ts';
 import type { RunState } from './run.ts';
 import type { WaitKind } from './wait.ts';
@@ -72,6 +72,7 @@ export interface AskedPerson {
 export interface RunSummary {
   readonly seq: number;
   readonly source: Source['kind'];
+  readonly profile: Profile;
   readonly principal: string;
   readonly state: RunState;
   readonly lane: string;

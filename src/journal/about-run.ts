@@ -1,6 +1,6 @@
 import type { Role } from '../core/authority.ts';
 import { inKeys } from '../core/ids.ts';
-import type { Source } from '../core/new-run.ts';
+import type { Profile, Source } from '../core/new-run.ts';
 import type { OutboxState } from '../core/outbox.ts';
 import type { MessageQuery, PartSummary, RunAbout, RunSummary } from '../core/record.ts';
 import type { RunState } from '../core/run.ts';
@@ -14,6 +14,7 @@ interface RunFacts {
   readonly seq: number;
   readonly key: string;
   readonly source: Source['kind'];
+  readonly profile: Profile;
   readonly principal: string;
   readonly state: RunState;
   readonly lane: string;
@@ -28,7 +29,7 @@ interface RunFacts {
 /** Rows that are looked through for what a person in a chat asks about: some milliseconds. */
 const NEWEST = 5_000;
 const FACTS =
-  "seq, key, source, principal, state, lane, session, attempts, accepted_at, finished_at, outcome, authority ->> '$.role' AS role";
+  "seq, key, source, profile, principal, state, lane, session, attempts, accepted_at, finished_at, outcome, authority ->> '$.role' AS role";
 
 /** See `EventRecord.about`. */
 export function aboutRun(store: Store, words: string): RunAbout | undefined {
@@ -119,9 +120,9 @@ function summaryOf({ db }: Store, row: RunFacts): RunSummary {
     row.lane,
     row.seq,
   );
-  const { seq, source, principal, state, lane, session, attempts } = row;
+  const { seq, source, profile, principal, state, lane, session, attempts } = row;
   return {
-    ...{ seq, source, principal, state, lane, session, attempts },
+    ...{ seq, source, profile, principal, state, lane, session, attempts },
     acceptedAt: row.accepted_at,
     ...(row.finished_at === null ? {} : { finishedAt: row.finished_at }),
     ...(row.outcome === null ? {} : { outcome: row.outcome }),

@@ -1,7 +1,7 @@
 /** Parts of topics that are not active: held in the outbox, and sent once a person goes back to the topic. */
-import { abandonedKey, chatOfLane, draftKey, inTopic } from '../core/ids.ts';
+import { abandonedKey, chatOfLane, draftKey, heldKey, inTopic } from '../core/ids.ts';
 import type { OutboundPart } from '../core/message.ts';
-import { HELD_FULL, MOST_HELD, type NewPart, TOPIC_DELETED } from '../core/outbox.ts';
+import { HELD_FULL, MOST_HELD, type NewPart, TOPIC_DELETED, type TopicOutput } from '../core/outbox.ts';
 import { writeEvent } from './record.ts';
 import { readPart, type Store } from './store.ts';
 
@@ -45,7 +45,7 @@ export function placePart(store: Store, { part, lane, expiresAt, topic }: NewPar
   const kept = isDraft ? own : part;
   const last = held.at(-1);
   if (held.length < MOST_HELD || !last) return { part: kept, heldFor, before: last ? before : [...before, topic.notice] };
-  markFull(store, last, topic.full);
+  markFull(store, last, topic);
   return { part: kept, heldFor: null, over: HELD_FULL, before };
 }
 
@@ -63,12 +63,21 @@ function heldParts({ db }: Store, heldFor: string): readonly number[] {
 /** Longer texts give up as much of their end: a part must not grow over what its platform takes. */
 const ROOM = 300;
 
-function markFull({ db }: Store, seq: number, remark: string): void {
-  const stored = db.get<{ part: string }>('SELECT part FROM outbox WHERE seq = ?', seq);
-  const { text } = stored ? readPart(stored.part, seq) : { text: '' };
-  if (text.endsWith(remark)) return;
-  const kept = text.length > ROOM ? text.slice(0, -remark.length) : text;
-  db.run("UPDATE outbox SET part = json_set(part, '$.text', ?) WHERE seq = ?", `${kept}${remark}`, seq);
+function markFull(store: Store, seq: number, { notice, full }: TopicOutput): void {
+  const stored = store.db.get<{ part: string }>('SELECT part FROM outbox WHERE seq = ?', seq);
+  if (!stored) return;
+  const { file, key, messageId, text } = readPart(stored.part, seq);
+  if (text.endsWith(full.trimStart())) return;
+  if (file) {
+    // Some platforms send a file without words: a message of its own behind it says that more came.
+    const part = { ...notice.part, key: heldKey(key), messageId, text: full.trimStart() };
+    const sql = `INSERT INTO outbox (key, lane, part, state, held_for, created_at, expires_at)
+      SELECT ?, lane, ?, state, held_for, created_at, expires_at FROM outbox WHERE seq = ?`;
+    store.db.run(sql, part.key, JSON.stringify(part), seq);
+    return;
+  }
+  const kept = text.length > ROOM ? text.slice(0, -full.length).replace(/[\ud800-\udbff]$/, '') : text;
+  store.db.run("UPDATE outbox SET part = json_set(part, '$.text', ?) WHERE seq = ?", `${kept}${full}`, seq);
 }
 
 /**

@@ -1,6 +1,8 @@
 /** Reasons in words, and the key of the config that decides each, where one does. */
 import { ERROR_CODES } from '../core/error-codes.ts';
 import type { WaitingLimit } from '../core/message.ts';
+import type { Profile } from '../core/new-run.ts';
+import { HELD_FULL, TOPIC_DELETED, WITHDRAWN } from '../core/outbox.ts';
 import { BUSY, INTERRUPTED, MERGED, STEERED, SUPERSEDED } from '../core/queueing.ts';
 import { NOT_HEARD } from '../core/run.ts';
 
@@ -97,6 +99,14 @@ const OUTCOMES: Reasons = {
   'limit:loop': ['It was answered, and cut short because the model repeated itself'],
 };
 
+/** As `OUTCOMES`, of a task: the keys of conversations decide for them alone. A sub-agent has no such key. */
+const TASK_KEYS: Readonly<Record<string, string>> = {
+  'limit:iterations': 'tasks.max_iterations',
+  'limit:time': 'tasks.timeout_secs',
+  'limit:step': 'tasks.step_timeout_secs',
+  'limit:tokens': 'tasks.max_tokens',
+};
+
 /** What gave a run up at a start: also where its row is gone, and the record alone knows of it. */
 const GIVEN_UP: readonly (readonly [outcome: RegExp, configKey: string])[] = [
   [/^too old$/, 'gateway.max_message_age_hours'],
@@ -108,6 +118,13 @@ export const TURNS_KEY = 'limits.person_turns_at_once';
 
 /** Decides when an answer is too old to be sent. */
 export const EXPIRY_KEY = 'gateway.answer_expiry_hours';
+
+/** Why parts are EXPIRED before their time was over. No key of the config decides these. */
+export const UNSENT: Readonly<Record<string, string>> = {
+  [WITHDRAWN]: 'withdrawn: their reader was revoked or blocked',
+  [HELD_FULL]: 'left out: as many messages were held for their topic as may be',
+  [TOPIC_DELETED]: 'dropped: their topic was deleted',
+};
 
 const FAILURE_KEYS: Readonly<Record<string, string>> = {
   GH2101: 'api_key_env',
@@ -133,9 +150,11 @@ export function refusalOf(reason: string): Reason & { readonly sentence: string 
   return { ...refused, sentence: `It was not let in: ${refused.text}.` };
 }
 
-/** `isDead`: it was given up. */
-export function endOf(outcome: string, isDead: boolean): Reason {
+/** `isDead`: it was given up. `profile`: absent where its row is gone, as if it were a conversation's. */
+export function endOf(outcome: string, isDead: boolean, profile: Profile = 'session'): Reason {
   const known = OUTCOMES[outcome];
+  if (known && outcome.startsWith('limit:') && profile !== 'session')
+    return toReason([known[0], profile === 'task' ? TASK_KEYS[outcome] : undefined]);
   if (known) return toReason(known);
   if (outcome.startsWith(STEERED))
     return toReason([`It was steered: told to the turn that ran, of ${outcome.slice(STEERED.length)}`, QUEUE]);
@@ -169,6 +188,6 @@ export function limitKey(limit: string): string {
   return LIMIT_KEYS[limit] ?? 'budget';
 }
 
-function toReason([text, configKey]: readonly [string, string?]): Reason {
+function toReason([text, configKey]: readonly [string, (string | undefined)?]): Reason {
   return configKey === undefined ? { text } : { text, configKey };
 }

@@ -6,7 +6,7 @@ import { whyOf } from './why.ts';
 
 const NOW = 1_000_000;
 const RUN: RunSummary = {
-  ...{ seq: 1, source: 'chat', principal: 'test:1', state: 'DONE', lane: 'test/bot/1', session: 's' },
+  ...{ seq: 1, source: 'chat', profile: 'session', principal: 'test:1', state: 'DONE', lane: 'test/bot/1', session: 's' },
   ...{ attempts: 1, acceptedAt: NOW - 5_000, ahead: 0, waitsFor: [], asks: [], role: 'member', turns: 0 },
 };
 const budget = (step: string, limit = 'day'): Partial<RunEvent> => ({
@@ -109,6 +109,42 @@ test.each<[string, RunAbout, string, string | undefined]>([
     about({ outcome: 'limit:iterations' }, [], SENT),
     'It was answered, and cut short by the limit of model calls.',
     'max_iterations',
+  ],
+  [
+    'a task cut by its calls',
+    about({ profile: 'task', outcome: 'limit:iterations' }, [], SENT),
+    'It was answered, and cut short by the limit of model calls.',
+    'tasks.max_iterations',
+  ],
+  [
+    'a task cut by its time',
+    about({ profile: 'task', outcome: 'limit:time' }, [], SENT),
+    'It was answered, and cut short by the limit of time.',
+    'tasks.timeout_secs',
+  ],
+  [
+    'a task of which one step took too long',
+    about({ profile: 'task', outcome: 'limit:step' }, [], SENT),
+    'It was answered, and cut short because one step took too long.',
+    'tasks.step_timeout_secs',
+  ],
+  [
+    'a task cut by its tokens',
+    about({ profile: 'task', outcome: 'limit:tokens' }, [], SENT),
+    'It was answered, and cut short by the limit of tokens.',
+    'tasks.max_tokens',
+  ],
+  [
+    'a task that repeated itself',
+    about({ profile: 'task', outcome: 'limit:loop' }, [], SENT),
+    'It was answered, and cut short because the model repeated itself.',
+    undefined,
+  ],
+  [
+    'a sub-agent cut by its calls, which no key sets',
+    about({ profile: 'subagent', outcome: 'limit:iterations' }, [], SENT),
+    'It was answered, and cut short by the limit of model calls.',
+    undefined,
   ],
   [
     'a failure',

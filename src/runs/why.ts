@@ -2,7 +2,7 @@
 import type { ChannelHealth } from '../core/channel.ts';
 import type { RunEvent } from '../core/events.ts';
 import { isPieceOfAnswer } from '../core/ids.ts';
-import { TOO_OLD, WITHDRAWN } from '../core/outbox.ts';
+import { TOO_OLD } from '../core/outbox.ts';
 import type { PartSummary, RunAbout, RunSummary } from '../core/record.ts';
 import { counted } from '../lib/counted.ts';
 import { waitsForText } from './told.ts';
@@ -17,6 +17,7 @@ import {
   type Reason,
   refusalOf,
   TURNS_KEY,
+  UNSENT,
 } from './why-reasons.ts';
 import { deniedOf, deniedText, heldCall, toolsGate } from './why-tools.ts';
 
@@ -157,7 +158,7 @@ function answerGate({ run, parts }: RunAbout, events: readonly RunEvent[], { now
         state: 'failed',
         text: `${count(bad.state)} of ${parts.length} parts ${lossOf(bad.state, bad.reason)}`,
       },
-      ...(bad.reason === undefined || bad.reason === WITHDRAWN ? {} : { detail: bad.reason }),
+      ...(bad.reason === undefined || isUnsent(bad.reason) ? {} : { detail: bad.reason }),
     };
   const open = parts.find(({ state }) => state === 'PENDING' || state === 'SENDING');
   if (!open) return { gate: 'answer', state: 'passed', text: `${counted(parts.length, 'part')} sent` };
@@ -188,8 +189,12 @@ const ENDS: Readonly<Record<string, string>> = {
   UNKNOWN: 'sent, without a word from the platform whether they arrived',
 };
 
-function lossOf(state: string, reason: string | undefined): string {
-  return reason === WITHDRAWN ? 'withdrawn: their reader was revoked or blocked' : (ENDS[state] ?? state);
+function isUnsent(reason = ''): boolean {
+  return Object.hasOwn(UNSENT, reason);
+}
+
+function lossOf(state: string, reason = ''): string {
+  return (isUnsent(reason) ? UNSENT[reason] : ENDS[state]) ?? state;
 }
 
 /** Rows of parts are purged, or dropped by the operator, before the record is. */
@@ -204,7 +209,7 @@ function answerOfRecord(events: readonly RunEvent[]): Gate | undefined {
 }
 
 /** Why a part may be EXPIRED that nothing newer took the place of. */
-const COUNTED: readonly string[] = [TOO_OLD, WITHDRAWN];
+const COUNTED: readonly string[] = [TOO_OLD, ...Object.keys(UNSENT)];
 
 /** What each part came to last: one that was lost may have been sent again, or found. */
 function partEnds(events: readonly RunEvent[]): readonly Of<PartEnd>[] {
@@ -221,9 +226,9 @@ function partEnds(events: readonly RunEvent[]): readonly Of<PartEnd>[] {
 /** Whether an answer was lost because its time was over. */
 function isExpired({ parts }: RunAbout, events: readonly RunEvent[]): boolean {
   const lost = parts.find(isLost);
-  if (parts.length > 0) return lost?.state === 'EXPIRED' && lost.reason !== WITHDRAWN;
+  if (parts.length > 0) return lost?.state === 'EXPIRED' && !isUnsent(lost.reason);
   const end = partEnds(events).find(({ type }) => type !== 'part.sent');
-  return end?.type === 'part.expired' && end.reason !== WITHDRAWN;
+  return end?.type === 'part.expired' && !isUnsent(end.reason);
 }
 
 function isLost({ state }: PartSummary): boolean {
@@ -254,7 +259,7 @@ function verdictOf(about: RunAbout, events: readonly RunEvent[], answer: Gate | 
     return { text: text.startsWith('waits ') ? `It ${text}` : `It waits: ${text}`, ...decides };
   }
   const outcome = run?.outcome ?? last(events, 'finished')?.outcome;
-  const end = outcome === undefined ? undefined : endOf(outcome, run?.state === 'DEAD');
+  const end = outcome === undefined ? undefined : endOf(outcome, run?.state === 'DEAD', run?.profile);
   const isAnswered = outcome === 'answered' || outcome?.startsWith('limit:');
   if (answer && answer.state !== 'passed' && (isAnswered || end === undefined)) {
     const detail = answer.detail === undefined ? {} : { detail: answer.detail };

@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest';
 import type { Authority } from '../core/authority.ts';
-import type { JobRequest } from '../core/job.ts';
+import { type JobRequest, SKIPPED } from '../core/job.ts';
 import { openJournal } from '../journal/open.ts';
 import { FakeClock, tempDir } from '../testing/fakes.ts';
 import { job, MEMBER, OWNER } from '../testing/jobs.ts';
 import { Book } from './book.ts';
+import { DueJobs } from './due-jobs.ts';
 
 const GUEST: Authority = { ...MEMBER, role: 'guest', mode: 'read-only' };
 const DAILY: JobRequest['schedule'] = { cron: '0 8 * * *' };
@@ -91,6 +92,21 @@ test('people see and change their own jobs, the owner all of them', async () => 
   expect(await at.book.enable(OWNER, theirs.id, false)).toMatchObject({ enabled: false });
   expect((await at.journal.jobs.get(theirs.id))?.nextDue).toBeUndefined();
   expect(await at.book.enable(MEMBER, theirs.id, true)).toMatchObject({ enabled: true, nextDue: at.clock.now() + 8 * 3_600_000 });
+});
+
+test('a job that was skipped and is switched off by a person is not taken up again when the clock is set', async () => {
+  await using at = await setup();
+  const now = at.clock.now();
+  const skipped = job({ schedule: { kind: 'at', at: now + 60_000 }, enabled: false, lastStatus: SKIPPED });
+  await at.journal.commit([skipped, { ...skipped, id: 'other000' }].map((each) => ({ kind: 'job', job: each })));
+  await at.book.enable(OWNER, 'ab12cd34', false);
+  const jobs = new DueJobs({
+    ...{ journal: at.journal, clock: at.clock, reserve: 0, barred: async () => undefined },
+    ...{ address: () => undefined, emit: () => undefined },
+  });
+  await jobs.replan(now);
+  expect(await at.journal.jobs.get('ab12cd34')).toMatchObject({ enabled: false });
+  expect(await at.journal.jobs.get('other000')).toMatchObject({ enabled: true, nextDue: now + 60_000 });
 });
 
 test('an interval that begins later still does when it was disabled meanwhile', async () => {

@@ -1,6 +1,6 @@
 import type { Authority } from '../core/authority.ts';
 import { GatehouseError } from '../core/errors.ts';
-import { HEARTBEAT, type Job, type JobBook, type JobRequest } from '../core/job.ts';
+import { HEARTBEAT, type Job, type JobBook, type JobRequest, SKIPPED } from '../core/job.ts';
 import type { Journal } from '../core/journal.ts';
 import type { Clock } from '../core/ports.ts';
 import { nearest } from '../lib/edit-distance.ts';
@@ -84,8 +84,15 @@ export class Book implements JobBook {
       const next = enabled ? await nextDue(job, clock.now()) : undefined;
       if (enabled && next === undefined && job.id !== HEARTBEAT)
         throw new GatehouseError('GH1701', `job ${job.id} has no due time any more`, { hint: 'add it again with a new time' });
-      const { nextDue: _before, ...rest } = job;
-      const changed: Job = { ...rest, enabled, ...(next === undefined || job.id === HEARTBEAT ? {} : { nextDue: next }) };
+      const { nextDue: _before, lastStatus, ...rest } = job;
+      // What a person switches off stays off, whatever the clock shows.
+      const status = lastStatus === undefined || lastStatus === SKIPPED ? {} : { lastStatus };
+      const changed: Job = {
+        ...rest,
+        ...status,
+        enabled,
+        ...(next === undefined || job.id === HEARTBEAT ? {} : { nextDue: next }),
+      };
       if (await journal.commit([{ kind: 'job', job: changed, was: job }])) return changed;
     }
     throw met();

@@ -9,6 +9,7 @@ import { LANE, message, SESSION } from '../testing/journal-rows.ts';
 import { DueJobs, type DueJobsOptions } from './due-jobs.ts';
 
 const MINUTE = 60_000;
+const DAY = 86_400_000;
 const START = Date.UTC(2026, 9, 2);
 const EVERY_TEN = { kind: 'every', ms: 10 * MINUTE, from: START } as const;
 
@@ -199,7 +200,7 @@ test('a start brings no interval forward that begins later', async () => {
 
 test('F22 an interval that was made under a clock that is ahead begins now', async () => {
   await using at = await setup();
-  const ahead = START + 365 * 86_400_000;
+  const ahead = START + 365 * DAY;
   await at.add(job({ schedule: { ...EVERY_TEN, from: ahead }, createdAt: ahead, nextDue: ahead + 10 * MINUTE }));
   await at.jobs.replan(START);
   const { nextDue = 0 } = (await at.get()) ?? {};
@@ -209,11 +210,11 @@ test('F22 an interval that was made under a clock that is ahead begins now', asy
 test('F22 after a year ahead and back again a job fires as if nothing had been', async () => {
   await using at = await setup();
   await at.add(job({ schedule: { kind: 'cron', expr: '0 8 * * *' }, nextDue: START + 480 * MINUTE }));
-  at.clock.jump(365 * 86_400_000);
+  at.clock.jump(365 * DAY);
   await at.jobs.fire(at.clock.now());
   await at.end();
   expect((await at.get())?.runCount).toBe(1);
-  at.clock.jump(-365 * 86_400_000);
+  at.clock.jump(-365 * DAY);
   await at.jobs.replan(at.clock.now());
   await at.clock.advance(480 * MINUTE);
   await at.jobs.fire(at.clock.now());
@@ -222,6 +223,51 @@ test('F22 after a year ahead and back again a job fires as if nothing had been',
   await at.clock.advance(24 * 60 * MINUTE);
   await at.jobs.fire(at.clock.now());
   expect((await at.get())?.runCount).toBe(2);
+});
+
+test('F22 a reminder that was skipped under a clock a year ahead is told at its time', async () => {
+  await using at = await setup();
+  const time = START + 480 * MINUTE;
+  const once = job({ schedule: { kind: 'at', at: time }, missed: 'skip', nextDue: time });
+  await at.add(once, { ...once, id: 'switched', deleteAfterRun: true });
+  at.clock.jump(365 * DAY);
+  await at.jobs.fire(at.clock.now());
+  await at.jobs.replan(at.clock.now());
+  expect(await at.get()).toMatchObject({ enabled: false, lastStatus: 'skipped as missed' });
+  at.clock.jump(-365 * DAY);
+  await at.jobs.replan(at.clock.now());
+  await at.clock.advance(480 * MINUTE);
+  await at.jobs.fire(at.clock.now());
+  expect(await at.get()).toMatchObject({ enabled: false, runCount: 1, lastStatus: 'running' });
+  expect([await at.runs(), await at.runs('switched')]).toEqual([[480], [480]]);
+});
+
+test('F22 jobs that a clock set back brings forward share their commits', async () => {
+  await using at = await setup();
+  const { journal, clock } = at;
+  let [open, most] = [0, 0];
+  const commit: Journal['commit'] = async (...all) => {
+    open += 1;
+    most = Math.max(most, open);
+    return await journal.commit(...all).finally(() => {
+      open -= 1;
+    });
+  };
+  const jobs = new DueJobs({
+    journal: {
+      commit,
+      jobs: journal.jobs,
+      waits: journal.waits,
+      room: () => journal.room(),
+      load: (...of) => journal.load(...of),
+    },
+    ...{ clock, reserve: 0, barred: async () => undefined, address: () => undefined, emit: () => undefined },
+  });
+  const schedule = { kind: 'cron', expr: '0 8 * * *' } as const;
+  await at.add(...Array.from({ length: 250 }, (_, n) => job({ id: `j${n}`, schedule, nextDue: START + 365 * DAY })));
+  await jobs.replan(START);
+  expect(most).toBeGreaterThanOrEqual(50);
+  expect(new Set((await journal.jobs.list()).map(({ nextDue }) => nextDue))).toEqual(new Set([START + 480 * MINUTE]));
 });
 
 test('a job whose creator may do nothing any more is disabled with the reason, and does not run', async () => {

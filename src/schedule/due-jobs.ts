@@ -3,7 +3,7 @@ import type { Authority } from '../core/authority.ts';
 import { errorText, isGatehouseError } from '../core/errors.ts';
 import type { Emit, RunEvent } from '../core/events.ts';
 import { archivedSession } from '../core/ids.ts';
-import { type Job, type JobAddress, jobRunKey, jobSession } from '../core/job.ts';
+import { type Job, type JobAddress, jobRunKey, jobSession, SKIPPED } from '../core/job.ts';
 import type { Journal } from '../core/journal.ts';
 import type { Address } from '../core/message.ts';
 import type { Clock } from '../core/ports.ts';
@@ -13,6 +13,8 @@ import type { TickerSource } from './ticker.ts';
 
 /** Jobs that are fired in one step; those of one step share a transaction. */
 const BATCH = 20;
+/** Jobs that are brought forward in one step and one transaction. Until all are, nothing fires. */
+const REPLANNED = 100;
 /** A time that is this late was missed: the process did not run or had no room, or the clock was set. */
 const MISSED_AFTER_MS = 60_000;
 /**
@@ -82,17 +84,22 @@ export class DueJobs implements TickerSource {
   }
 
   /**
-   * Brings dates forward that a clock ahead of time had moved too far. What has fired is known by its key and
-   * does not fire again.
+   * Brings dates forward that a clock ahead of time had moved too far, and those back that were skipped under
+   * it. What has fired is known by its key and does not fire again.
    */
   async replan(since: number): Promise<void> {
-    const { jobs } = this.#options.journal;
-    for (const [n, job] of (await jobs.list()).entries()) {
-      if (!job.enabled || job.nextDue === undefined || job.nextDue <= since) continue;
-      const { next } = await worked(job, since);
-      if (next !== undefined && next < job.nextDue) await this.#commit(job, { nextDue: next });
-      if (n % BATCH === BATCH - 1) await new Promise((resolve) => setImmediate(resolve));
+    const all = await this.#options.journal.jobs.list();
+    const later = all.filter((job) => (job.enabled ? (job.nextDue ?? since) > since : job.lastStatus === SKIPPED));
+    for (let first = 0; first < later.length; first += REPLANNED) {
+      await Promise.all(later.slice(first, first + REPLANNED).map((job) => this.#bringForward(job, since)));
+      await new Promise((resolve) => setImmediate(resolve));
     }
+  }
+
+  async #bringForward(job: Job, since: number): Promise<void> {
+    const { next } = await worked(job, since);
+    if (next === undefined || (job.enabled && next >= (job.nextDue ?? since))) return;
+    await this.#commit(job, { enabled: true, nextDue: next, ...(job.enabled ? {} : { lastStatus: undefined }) });
   }
 
   /** False = the job is not as it was read, or is held by now, and nothing was done. */
@@ -112,7 +119,7 @@ export class DueJobs implements TickerSource {
     if (job.lastDue !== undefined && due <= job.lastDue && (await journal.jobs.fired(job.id, due)))
       return await this.#commit(job, then);
     if (job.missed === 'skip' && now - due > MISSED_AFTER_MS)
-      return await this.#withoutRun(job, then, 'skipped', lateText(now - due));
+      return await this.#withoutRun(job, { ...then, ...wasLastOf(then) }, 'skipped', lateText(now - due));
     const absent = bar?.kind === 'absent' ? bar : to ? undefined : deliver;
     if (absent) return await this.#withoutRun(job, { ...then, ...againOf(job, now) }, 'refused', absentText(absent));
     if ((await this.#unfinished(job, to)) >= MOST_OF_A_JOB)
@@ -189,6 +196,11 @@ function lateText(ms: number): string {
 
 function absentText({ channel, account }: Pick<JobAddress, 'channel' | 'account'>): string {
   return `there is no channel ${channel}${account === undefined ? '' : ` with account ${account}`}`;
+}
+
+/** The clock may have been ahead of time: see `replan`. */
+function wasLastOf({ enabled }: Pick<Job, 'enabled'>): Change {
+  return enabled ? {} : { lastStatus: SKIPPED };
 }
 
 /** A reminder must not be lost because its channel is mended or replaced just then. */

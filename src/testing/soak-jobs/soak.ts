@@ -11,6 +11,7 @@ import { type Firings, type Judged, judge } from './judge.ts';
 import { type Death, LifeClock, mortal, World } from './world.ts';
 
 const HOUR_MS = 3_600_000;
+const LAST_MS = 120_000;
 
 export interface SoakOptions {
   readonly dir: string;
@@ -46,8 +47,10 @@ export async function soakJobs(options: SoakOptions): Promise<Soaked> {
   const firings: Firings = new Map(jobs.map(({ id }) => [id, new Map<number, number>()]));
   let isFirst = true;
   let kills = 0;
-  while (world.monotonic < to - from) {
-    const left = options.kills - kills;
+  for (;;) {
+    // Where it is away at the end, one more process finds what was due meanwhile.
+    const end = Math.max(to - from, world.monotonic + LAST_MS);
+    const left = world.monotonic < to - from ? options.kills - kills : 0;
     const life = left === 0 ? Number.POSITIVE_INFINITY : ((to - from - world.monotonic) / (left + 1)) * (0.5 + random());
     const death = {
       after: world.monotonic + life,
@@ -62,7 +65,7 @@ export async function soakJobs(options: SoakOptions): Promise<Soaked> {
         }
       : undefined;
     isFirst = false;
-    const wasKilled = await live({ world, dir, firings, setup, death, end: to - from, inTwoCommits });
+    const wasKilled = await live({ world, dir, firings, setup, death, end, inTwoCommits });
     if (!wasKilled) break;
     kills += 1;
     // What was due in the moment of the kill may be found only after it.
@@ -70,7 +73,7 @@ export async function soakJobs(options: SoakOptions): Promise<Soaked> {
     world.pass(Math.floor(random() ** 5 * 12 * HOUR_MS) + 1_000);
     world.gaps.push({ from: fell, to: world.now() + 60_000 });
   }
-  const judged = await judge({ jobs, firings, gaps: world.gaps, from, to });
+  const judged = await judge({ jobs, firings, gaps: world.gaps, lived: world.lived, from, to });
   const count = [...firings.values()].reduce((sum, each) => sum + each.size, 0);
   return { jobs: jobs.length, firings: count, kills, jumps: world.jumped, ...judged };
 }
@@ -105,6 +108,7 @@ async function live({ world, dir, firings, setup, death, end, inTwoCommits }: Li
   const commits = mortal(journal, death, clock, die);
   /** Ends what waits, as the lanes and the runner do. */
   let hasWork = true;
+  let ends: Promise<readonly PromiseSettledResult<void>[]> = Promise.resolve([]);
   journal.wakeup.listen((what) => {
     if (what === 'run') hasWork = true;
   });
@@ -112,9 +116,9 @@ async function live({ world, dir, firings, setup, death, end, inTwoCommits }: Li
     if (!hasWork) return;
     hasWork = false;
     const { lanes } = await journal.work();
-    await Promise.all(lanes.map((lane) => endAll(journal, commits, lane, firings))).catch((error: unknown) => {
-      if (!isDead) throw error;
-    });
+    ends = Promise.allSettled(lanes.map((lane) => endAll(journal, commits, lane, firings)));
+    const failed = (await ends).find(({ status }) => status === 'rejected');
+    if (failed?.status === 'rejected' && !isDead) throw failed.reason;
   };
   await setup?.(journal);
   await journal.recover({ maxAttempts: 1_000, maxAgeMs: Number.MAX_SAFE_INTEGER }, () => []);
@@ -133,6 +137,8 @@ async function live({ world, dir, firings, setup, death, end, inTwoCommits }: Li
   ticker.start();
   const wasKilled = await over.promise;
   isDead = true;
+  // What was on disk when it died is counted in the journal that it left.
+  await ends;
   await opened[Symbol.asyncDispose]();
   return wasKilled;
 }

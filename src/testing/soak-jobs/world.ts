@@ -3,7 +3,7 @@ import type { Write } from '../../core/commit.ts';
 import type { Journal } from '../../core/journal.ts';
 import type { Clock } from '../../core/ports.ts';
 
-/** Times of the wall clock that no process went through: it was down, or the clock was set forward. */
+/** A stretch of the wall clock. */
 export interface Gap {
   readonly from: number;
   readonly to: number;
@@ -16,7 +16,10 @@ export interface Gap {
 export class World {
   monotonic = 0;
   #offset: number;
+  /** Those that no process went through: it was down, or the clock was set forward. */
   readonly gaps: Gap[] = [];
+  /** Those that a process went through, as they passed: no gap excuses what was due then. */
+  readonly lived: Gap[] = [];
   jumped = 0;
   readonly #jumps: { readonly at: number; readonly by: number }[];
 
@@ -38,6 +41,16 @@ export class World {
       this.jumped += 1;
       if (by > 0) this.gaps.push({ from: from - ms - 1_000, to: this.now() + 60_000 });
     }
+  }
+
+  /** As `pass`, with a process that runs. */
+  live(ms: number): void {
+    const [from, jumped] = [this.now(), this.jumped];
+    this.pass(ms);
+    if (jumped !== this.jumped) return;
+    const last = this.lived.at(-1);
+    if (last?.to === from) this.lived[this.lived.length - 1] = { from: last.from, to: from + ms };
+    else this.lived.push({ from, to: from + ms });
   }
 }
 
@@ -63,7 +76,7 @@ export class LifeClock implements Clock {
   async sleep(ms: number, signal?: AbortSignal): Promise<void> {
     if (!(await this.#beforeSleep())) await new Promise(() => undefined);
     signal?.throwIfAborted();
-    this.#world.pass(ms);
+    this.#world.live(ms);
   }
 }
 

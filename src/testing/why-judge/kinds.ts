@@ -18,6 +18,8 @@ export interface Expected {
   readonly saysLater?: RegExp;
   /** A chat that is owed an answer by the platform's record. */
   readonly chat?: number;
+  /** What the script does to it once all is at rest, and before it is judged. */
+  readonly afterwards?: () => void;
 }
 
 export interface Scene {
@@ -59,6 +61,16 @@ function privately(kind: string, words: string, says: RegExp, configKey: string 
 }
 
 type Prepare = (scene: Scene, chatId: string) => void;
+
+/** An answer of a topic that its chat left meanwhile. It is let go by the gate of its number. */
+function inTopic(scene: Scene, n: number): { readonly key: string; readonly command: (text: string) => void } {
+  const chat = ALLOWED + n;
+  const command = (text: string): void => void scene.platform.inject({ chat_id: chat, from: { id: chat }, text });
+  command('/new work');
+  const key = say(scene, chat, `gate:held${n}`);
+  command('/s');
+  return { key, command };
+}
 
 /** Whether the bot said something like this in the chat. */
 function wasTold({ platform }: Scene, chat: number, words: RegExp): boolean {
@@ -185,6 +197,16 @@ export const KINDS: readonly Kind[] = [
         ? /^It was given up: the spending limit is reached \(GH2112\)\.$/
         : /^It waits for the owner: a limit of spending was met\.$/;
     return [{ key: say(scene, chat, '长'.repeat(3_900)), kind: 'too dear', says, configKey: 'budget.session_usd' }];
+  },
+  (scene, n) => {
+    const says = /^It was answered; the answer is on its way: 0 of 1 parts sent: held until its topic is the active one/;
+    const saysLater = /^It was answered; the answer is on its way: 0 of 1 parts sent; the daemon does not run\.$/;
+    return [{ key: inTopic(scene, n).key, kind: 'held for its topic', says, configKey: null, saysLater }];
+  },
+  (scene, n) => {
+    const { key, command } = inTopic(scene, n);
+    const says = /^It was answered, but not delivered: 1 of 1 parts dropped: their topic was deleted\.$/;
+    return [{ key, kind: 'dropped with its topic', says, configKey: null, afterwards: () => command('/delete work') }];
   },
 ];
 

@@ -4,7 +4,7 @@ import { copyFile, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Journal } from '../../core/journal.ts';
-import type { EventRecord, RunAbout } from '../../core/record.ts';
+import type { EventRecord, PartSummary, RunAbout } from '../../core/record.ts';
 import { Database } from '../../journal/database.ts';
 import { openJournal } from '../../journal/open.ts';
 import { systemClock } from '../../lib/clock.ts';
@@ -82,10 +82,13 @@ export async function play({ messages, kills, commands }: PlayOptions): Promise<
     await until('the platform is heard', () => platform.unconfirmed === 0, PATIENCE_MS);
     // Kills then meet messages of every age.
     const owed = expected.filter(({ chat, kind }) => chat !== undefined && kind !== 'send is refused').length;
-    for (let gate = n - CHUNK; gate < n; gate += 1) for (const name of ['edit', 'stop']) model.open(`${name}${gate}`);
+    for (let gate = n - CHUNK; gate < n; gate += 1) for (const name of ['edit', 'stop', 'held']) model.open(`${name}${gate}`);
     await until('most are answered', () => platform.sends.length >= owed - MOST_WAITING, PATIENCE_MS);
   }
   await allOver(dataDir, expected);
+  const dropped = expected.filter(({ afterwards }) => afterwards);
+  for (const { afterwards } of dropped) afterwards?.();
+  await allOver(dataDir, dropped, isSettled);
   const waits = waiting(scene);
   expected.push(...waits);
   await until('the last one is worked on', () => model.reached.has('never') && platform.unconfirmed === 0, PATIENCE_MS);
@@ -191,19 +194,27 @@ function withRecord<T>(dataDir: string, use: (record: EventRecord) => Promise<T>
   return withJournal(dataDir, ({ record }) => use(record));
 }
 
-/** Everything has its end but what waits for the owner. */
-function allOver(dataDir: string, expected: readonly Expected[]): Promise<void> {
+/** Everything has its end but what waits for the owner, and what is held for a topic. */
+function allOver(dataDir: string, expected: readonly Expected[], isEnd = isOver): Promise<void> {
   return withRecord(dataDir, async (record) => {
     for (const { kind, key } of expected)
-      await until(`the end of ${kind} ${key}`, async () => isOver(await record.about(key)), PATIENCE_MS);
+      await until(`the end of ${kind} ${key}`, async () => isEnd(await record.about(key)), PATIENCE_MS);
   });
 }
 
 function isOver(about: RunAbout | undefined): boolean {
   if (!about) return false;
   if (about.run?.state === 'PARKED') return true;
-  if (about.parts.some(({ state }) => state === 'PENDING' || state === 'SENDING')) return false;
+  if (about.parts.some((part) => isUnderWay(part) && !part.reason?.startsWith('held until'))) return false;
   return about.run ? about.run.state === 'DONE' || about.run.state === 'DEAD' : about.events.length > 0;
+}
+
+function isSettled(about: RunAbout | undefined): boolean {
+  return isOver(about) && about?.parts.some(isUnderWay) === false;
+}
+
+function isUnderWay({ state }: PartSummary): boolean {
+  return state === 'PENDING' || state === 'SENDING';
 }
 
 function judge(
