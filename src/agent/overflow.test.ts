@@ -5,6 +5,7 @@ import { createAdaptiveRouter } from '../llm/routing/adaptive-router.ts';
 import { createChain } from '../llm/routing/chain.ts';
 import type { Slot } from '../llm/routing/slot.ts';
 import { estimateTokens } from '../llm/tokens.ts';
+import { profiles } from '../runs/profile.ts';
 import { agentRun, line } from '../testing/agent-run.ts';
 import { FakeClock } from '../testing/fakes.ts';
 import { scriptedModel } from '../testing/scripted-model.ts';
@@ -39,6 +40,15 @@ describe('a prompt that a model finds too long (M9)', () => {
     expect((await ask(model, windows)).outcome.kind).toBe('answered');
     expect(model.sizes).toHaveLength(3);
     expect([...windows]).toEqual([['scripted/model', 20_000]]);
+  });
+
+  test('a run that may take less than the window of its model is shortened before it is sent', async () => {
+    const model = overrated(100_000);
+    const limits = { ...profiles().session, contextWindow: 8_000 };
+    const { outcome } = await runAgent(agentRun({ model, limits, history: HISTORY }));
+    expect(outcome.kind).toBe('answered');
+    expect(model.sizes).toEqual([expect.any(Number)]);
+    expect(model.sizes[0]).toBeLessThan(8_000);
   });
 
   test('where none is named half of it is tried, and kept when that was enough', async () => {

@@ -20,7 +20,8 @@ function withLimit(request: ModelRequest, { model, limits }: Pick<AgentRun, 'mod
 }
 
 /**
- * Makes a call for the window that the model has, as far as it is known. A prompt that the model finds too
+ * Makes a call for the window that the model has, as far as it is known, or less where the run may take no
+ * more. A prompt that the model finds too
  * long is made shorter and sent once more: to fit the window that the refusal names, or half of what was
  * assumed. The window is kept in `run.windows`, for the model that refused.
  */
@@ -29,9 +30,9 @@ export async function callWithinWindow(
   requestFor: (window: number) => ModelRequest,
   send: (request: ModelRequest) => Promise<ModelOutcome>,
 ): Promise<ModelOutcome> {
-  const { model, windows } = run;
+  const { model, windows, limits } = run;
   const call = (window: number): Promise<ModelOutcome> => send(withLimit(requestFor(window), run, window));
-  const assumed = Math.min(model.contextWindow, windows?.get(model.id) ?? Number.POSITIVE_INFINITY);
+  const assumed = Math.min(model.contextWindow, limits.contextWindow ?? Infinity, windows?.get(model.id) ?? Infinity);
   const refused = await call(assumed);
   if (refused.kind !== 'failed' || refused.failure.kind !== 'context-length') return refused;
   const { contextWindow: named, model: id = model.id } = refused.failure;

@@ -337,6 +337,33 @@ test('what the run that waits has read is known to its sub-agents, and what thes
   ]);
 });
 
+test('what a turn has read is known to those in the background, and what these have read to the conversation afterwards', async () => {
+  await using dir = await tempDir();
+  const model = scriptedModel((request) => {
+    const asked = lastOf(request);
+    const results = request.messages.slice(asked && request.messages.indexOf(asked)).filter(({ role }) => role === 'tool').length;
+    if (isReport(request)) return 'told';
+    if (askedOf(request) === 'dig') return results === 0 ? { toolCalls: [{ name: 'read_mail' }] } : 'did dig';
+    if (askedOf(request) === 'and now?') return 'I know';
+    return [{ toolCalls: [{ name: 'read_web' }] }, background('dig')][results] ?? 'begun';
+  });
+  const extraTools = [() => [reading('read_web', UNTRUSTED), reading('read_mail', PRIVATE)]];
+  await using rig = await start(dir.path, model, { daemon: { extraTools } });
+  await rig.channel.deliver({ text: 'do it all' });
+  await until('it is told', () => rig.channel.texts().includes('told'));
+  await rig.channel.deliver({ text: 'and now?' });
+  await until('it is answered', () => rig.channel.texts().at(-1) === 'I know');
+  using db = new DatabaseSync(join(dir.path, 'journal.db'), { readOnly: true });
+  const taints = db.prepare('SELECT profile, taint FROM run ORDER BY seq').all();
+  const both = UNTRUSTED | PRIVATE;
+  expect(taints.map(({ profile, taint }) => [profile, taint])).toEqual([
+    ['session', UNTRUSTED],
+    ['subagent', both],
+    ['session', both],
+    ['session', both],
+  ]);
+});
+
 test('a sub-agent asks for a yes in the chat of its root, with its name and its task', async () => {
   await using dir = await tempDir();
   const post = defineTool({

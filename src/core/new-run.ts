@@ -18,8 +18,8 @@ export interface Prompt {
   readonly at: string;
   /** The run of this job before it failed and said so: a failure of this one is not told again. */
   readonly failsQuietly?: true;
-  /** Never more than the profile allows; 0 or absent = what that allows. */
-  readonly limits?: { readonly maxIterations?: number; readonly maxTokens?: number };
+  /** Never more than the profile and the model allow; 0 or absent = what they allow. */
+  readonly limits?: { readonly maxIterations?: number; readonly maxTokens?: number; readonly contextWindow?: number };
   /**
    * The message that asked for it, with the words that remain: it is prepared as any message when the run
    * begins, its files are fetched then, and `text` is only what people are shown.

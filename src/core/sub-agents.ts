@@ -6,6 +6,8 @@ export interface SubAgentRequest {
   readonly task: string;
   /** All that it knows beside the task. */
   readonly context?: string;
+  /** How it is to work, as whom. It stands before the task and gives no right. */
+  readonly instructions?: string;
   /** What people are told that it is called. */
   readonly label: string;
   /** Entries as of a policy; empty = all that the run which asks has. */
@@ -13,6 +15,8 @@ export interface SubAgentRequest {
   readonly deny: readonly string[];
   readonly maxIterations?: number;
   readonly maxTokens?: number;
+  /** Of its model, in tokens, where that has a larger one. */
+  readonly contextWindow?: number;
   /** As people and models name it. Absent = the one that answers the run which asks. */
   readonly model?: string;
   /** No run waits for it: its conversation is told at its end. */

@@ -76,9 +76,13 @@ function callsOf(maxIterations: number): Pick<Figures, 'maxIterations'> & { read
 }
 
 /** The limits of one run: what was asked for narrows its profile. */
-export function limitsFor(limits: RunLimits, { maxIterations = 0, maxTokens = 0 }: Prompt['limits'] = {}): RunLimits {
+export function limitsFor(limits: RunLimits, asked: Prompt['limits'] = {}): RunLimits {
+  const { maxIterations = 0, maxTokens = 0, contextWindow = 0 } = asked;
   const tokens = [limits.maxTokens, maxTokens].filter((most) => most > 0);
-  const most = { ...limits, maxTokens: tokens.length === 0 ? 0 : Math.min(...tokens) };
+  const most = {
+    ...{ ...limits, maxTokens: tokens.length === 0 ? 0 : Math.min(...tokens) },
+    ...(contextWindow > 0 ? { contextWindow } : {}),
+  };
   if (maxIterations <= 0 || maxIterations >= limits.maxIterations) return most;
   return { ...most, ...callsOf(maxIterations) };
 }

@@ -13,6 +13,7 @@ import { seeded } from '../testing/load/traffic.ts';
 import { BUILT_IN } from '../tools/index.ts';
 import { createPolicy, type PolicyRules, type PolicySettings } from '../tools/policy.ts';
 import { PathRefusal, splitWorkspacePath } from '../workspace/path.ts';
+import { limitsFor, profiles } from './profile.ts';
 import { RunSubAgents, type SubAgentLimits } from './sub-agents.ts';
 import { sessionWorkspacePath } from './workspace.ts';
 
@@ -78,6 +79,15 @@ test('a sub-agent has a session and a lane of its own, works in the directory of
     },
   });
   expect(run.replyTo).toBeUndefined();
+});
+
+test('how a sub-agent is to work stands before its task, and the window of its calls among its limits', async () => {
+  const { agents } = subAgents(chatRow());
+  const request = { ...REQUEST, context: 'it is dark', instructions: 'Be terse.', contextWindow: 8_000 };
+  const { prompt } = runOf(await agents.plan(request, call(), 'spawn'));
+  expect(prompt.text).toMatch(/^\[You are a sub-agent: [^\]]+\]\n\nHow to work:\nBe terse\.\n\ndig\n\nContext:\nit is dark$/);
+  expect([prompt.task, prompt.limits?.contextWindow]).toEqual(['dig', 8_000]);
+  expect(limitsFor(profiles().subagent, prompt.limits).contextWindow).toBe(8_000);
 });
 
 test('a model is asked for by name, and one that there is not is refused', async () => {

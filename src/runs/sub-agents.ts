@@ -106,22 +106,24 @@ export class RunSubAgents implements SubAgents {
   }
 
   #runOf(
-    { task, context, label, allow, deny, maxIterations, maxTokens, isBackground }: SubAgentRequest,
+    { task, context, instructions, label, allow, deny, isBackground, ...asked }: SubAgentRequest,
     { callId, idempotencyKey, mayUse }: SubAgentCall,
     model: string | undefined,
     ownMcp: boolean,
   ): NewRun {
     const own = childSession(this.#session, callId);
+    const { maxIterations, maxTokens, contextWindow } = asked;
     const limits = {
       ...(maxIterations === undefined ? {} : { maxIterations }),
       ...(maxTokens ? { maxTokens } : {}),
+      ...(contextWindow === undefined ? {} : { contextWindow }),
     };
     return {
       key: idempotencyKey,
       source: { kind: 'run', parent: this.#row.key, callId },
       ...{ profile: 'subagent', lane: own, session: own },
       prompt: {
-        text: promptText(task, context),
+        text: promptText(task, context, instructions),
         task,
         ...{ media: [], at: new Date(this.#row.acceptedAt).toISOString(), limits },
         ...(model === undefined ? {} : { model }),
@@ -173,9 +175,10 @@ function narrowedTo(authority: Authority, { mayUse, allow, deny }: Narrow): Auth
   return { ...authority, policies: [...authority.policies, ...had, type] };
 }
 
-function promptText(task: string, context: string | undefined): string {
+function promptText(task: string, context: string | undefined, instructions: string | undefined): string {
   const head =
     'You are a sub-agent: another agent has given you this task. Do it alone and do only this; nobody can be asked. ' +
     'Your last message is your result, so put all of it there, and say what is missing.';
-  return [`[${head}]`, task, ...(context === undefined ? [] : [`Context:\n${context}`])].join('\n\n');
+  const how = instructions === undefined ? [] : [`How to work:\n${instructions}`];
+  return [`[${head}]`, ...how, task, ...(context === undefined ? [] : [`Context:\n${context}`])].join('\n\n');
 }

@@ -1,9 +1,11 @@
 import { z } from 'zod';
-import { isKnownEntry } from '../core/tool-groups.ts';
+import { isKnownEntry, meantEntry } from '../core/tool-groups.ts';
 import { defineBoundTool, ToolFailure } from './define.ts';
 import { labelOf, Task } from './sub-agent-args.ts';
 
 const MOST_TOOLS = 100;
+/** With less a sub-agent would be left without its tools. Tokens. */
+const LEAST_WINDOW = 4_096;
 
 export const spawn = defineBoundTool({
   name: 'spawn',
@@ -17,19 +19,24 @@ export const spawn = defineBoundTool({
     allowed_tools: z.array(z.string()).max(MOST_TOOLS).default([]).describe('Empty: all of yours'),
     context: Task.optional().describe('What it has to know beside the task'),
     model: z.string().max(200).optional().describe('Default: the one that you are'),
+    system_prompt: Task.optional().describe('How it is to work'),
+    context_window: z.int().min(LEAST_WINDOW).optional().describe('Most tokens of one of its model calls'),
   }),
   tags: ['sessions'],
   // The run of a call is made once, and what it does is judged call by call.
   effect: 'none',
   bind: ({ subAgents }) => subAgents,
-  async run({ task, label, mode, allowed_tools: allow, context, model }, call, subAgents) {
+  async run({ task, label, mode, allowed_tools: allow, context, model, ...how }, call, subAgents) {
+    const { system_prompt: instructions, context_window: contextWindow } = how;
     const odd = allow.find((entry) => !isKnownEntry(entry));
-    if (odd !== undefined) throw new ToolFailure(`allowed_tools names no tool or group: ${JSON.stringify(odd)}`);
+    if (odd !== undefined) throw new ToolFailure(`allowed_tools names no tool or group: ${JSON.stringify(odd)}${hintFor(odd)}`);
     const isBackground = mode === 'background';
     const request = {
       ...{ task, label: labelOf(label ?? task), allow, deny: [] },
       ...(context === undefined ? {} : { context }),
       ...(model === undefined ? {} : { model }),
+      ...(instructions === undefined ? {} : { instructions }),
+      ...(contextWindow === undefined ? {} : { contextWindow }),
       ...(isBackground ? { isBackground } : {}),
     } as const;
     const planned = await subAgents.plan(request, call, 'spawn');
@@ -40,3 +47,9 @@ export const spawn = defineBoundTool({
     return `The sub-agent “${request.label}” is at work (id ${run.key}). This chat is told its result by itself: neither wait for it nor do its task.`;
   },
 });
+
+/** A server of tools is described to the model by its name alone. */
+function hintFor(entry: string): string {
+  const meant = meantEntry(entry);
+  return meant === undefined ? '' : `; did you mean ${JSON.stringify(meant)}?`;
+}

@@ -57,6 +57,15 @@ test('no budget is what null says, too', async () => {
   expect([await tokens(null), await tokens(undefined), await tokens(900)]).toEqual([undefined, undefined, 900]);
 });
 
+test('spawn hands over how the sub-agent is to work and the window of its calls, which is never without room for tools', async () => {
+  const how = { system_prompt: 'Be terse.', context_window: 8_000 };
+  const { asked } = await called(spawn, { task: 'dig', ...how });
+  expect(asked[0]).toMatchObject({ task: 'dig', instructions: 'Be terse.', contextWindow: 8_000 });
+  const { asked: none, result } = await called(spawn, { task: 'dig', context_window: 4_095 });
+  expect(none).toEqual([]);
+  expect(result.output).toContain('context_window');
+});
+
 test('spawn waits, or begins at once, which the run that has ended cannot', async () => {
   const sync = await called(spawn, { task: 'dig', mode: 'sync' });
   expect([sync.result.wait, sync.begun]).toEqual([{ kind: 'run', about: RUN }, []]);
@@ -75,6 +84,8 @@ test('what is refused, and an entry that names no tool, are read by the model', 
   expect(refused.result.output).toBe('Error: no sub-agent was begun: too many');
   const odd = await called(spawn, { task: 'dig', allowed_tools: ['shel'] });
   expect(odd.result.output).toBe('Error: allowed_tools names no tool or group: "shel"');
+  const server = await called(spawn, { task: 'dig', allowed_tools: ['mcp__files'] });
+  expect(server.result.output).toBe('Error: allowed_tools names no tool or group: "mcp__files"; did you mean "mcp__files__*"?');
   expect(spawn(runScope())).toEqual([]);
 });
 
