@@ -84,7 +84,7 @@ export function cached(store: SessionStore, options: CacheOptions = {}): Session
     archived: (key) => store.archived(key),
     archive: (key, lines) => store.archive(key, lines),
     list: () => store.list(),
-    redact: (key, rule) => dropAround(key, () => store.redact(key, rule)),
+    redact: (key, ...how) => dropAround(key, () => store.redact(key, ...how)),
     remove: (key) => dropAround(key, () => store.remove(key)),
     release: (key) => {
       drop(key);

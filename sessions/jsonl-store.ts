@@ -121,11 +121,11 @@ class JsonlStore implements SessionStore {
     this.#places.forget(`${this.#stems.of(key)}.jsonl`);
   }
 
-  redact(...[key, rule]: Parameters<SessionStore['redact']>): ReturnType<SessionStore['redact']> {
+  redact(...[key, ...how]: Parameters<SessionStore['redact']>): ReturnType<SessionStore['redact']> {
     return this.#exclusive(key, async () => {
       await this.#read(key); // mends it, and fetches one that still lies in the old place
       this.#known.forget(key);
-      return await redactFiles(this.#stems.of(key), rule);
+      return await redactFiles(this.#stems.of(key), ...how);
     });
   }
 

@@ -62,3 +62,16 @@ describe('a redaction that was broken off between two files is done whole by the
     expect(await left(paths)).not.toContain('secret');
   });
 });
+
+describe('what could not be read of a session of which no line changes', () => {
+  test.each([
+    ['goes where it is of the person', true, ''],
+    ['stays where it is of another', false, 'torn'],
+  ])('%s', async (_what, isTheirs, after) => {
+    await using dir = await tempDir();
+    const paths = await placed(dir.path, '', LARGE);
+    await writeFile(paths[2] ?? '', 'torn');
+    await redactFiles(join(dir.path, 's'), rule, (text) => isTheirs && text === 'torn');
+    expect(await readFile(paths[2] ?? '', 'utf8').catch(() => '')).toBe(after);
+  });
+});

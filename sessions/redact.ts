@@ -27,7 +27,12 @@ export function changeLines(
 }
 
 /** `stem`: path of the session's files without their endings. The caller has mended the session's file. */
-export async function redactFiles(stem: string, rule: RedactRule): Promise<Redacted> {
+export async function redactFiles(
+  stem: string,
+  rule: RedactRule,
+  isTheirs: (unreadable: string) => boolean = () => false,
+): Promise<Redacted> {
+  const quarantine = `${stem}.quarantine.jsonl`;
   const files: { readonly path: string; readonly lines: readonly FileLine[] }[] = [];
   for (const path of [`${stem}.archive.jsonl`, `${stem}.jsonl`])
     files.push({ path, lines: readLines(await readIfPresent(path)) });
@@ -37,11 +42,14 @@ export async function redactFiles(stem: string, rule: RedactRule): Promise<Redac
     const texts = lines.map((line) => changedText(line, change));
     return { path, lines, texts, changed: texts.filter((text) => text !== undefined).length };
   });
-  const changed = redacted.reduce((sum, file) => sum + file.changed, 0);
-  if (changed === 0) return { changed, left: messages.length };
+  const changed = messages.filter((line) => change(line)).length;
+  if (redacted.every((file) => file.changed === 0)) {
+    if (isTheirs((await readIfPresent(quarantine))?.toString('utf8') ?? '')) await removeFile(quarantine);
+    return { changed, left: messages.length };
+  }
   // The last file that is written has lines to change: by these the next redaction sees that one was broken
   // off.
-  await removeFile(`${stem}.quarantine.jsonl`);
+  await removeFile(quarantine);
   const order = [...redacted.filter((file) => file.changed === 0), ...redacted.filter((file) => file.changed > 0)];
   for (const { path, lines, texts } of order) {
     if (lines.length === 0) continue;
@@ -52,9 +60,17 @@ export async function redactFiles(stem: string, rule: RedactRule): Promise<Redac
   return { changed, left: messages.length - changed };
 }
 
-function changedText({ message }: FileLine, change: Change): string | undefined {
-  const other = message && change(message);
-  return other && formatMessages([other]).trimEnd();
+function changedText(line: FileLine, change: Change): string | undefined {
+  const other = line.message && change(line.message);
+  return other ? formatMessages([other]).trimEnd() : withCut(line, change);
+}
+
+/** A header names the mark by which the session was begun anew last, as a line of the journal is called. */
+function withCut({ header }: FileLine, change: Change): string | undefined {
+  const { summary: _summary, parent_key: _parent, ...rest } = header ?? {};
+  if (typeof rest['cut'] !== 'string') return undefined;
+  const mark = change({ id: rest['cut'], role: 'system', content: '', timestamp: '', cut: { keep: 0 } });
+  return mark && JSON.stringify({ ...rest, cut: mark.id });
 }
 
 /**

@@ -3,6 +3,7 @@ import { isUtf8 } from 'node:buffer';
 import type { ProviderState, SessionHeader, SessionMessage, ThinkingLevel, ToolCall } from '../src/core/session.ts';
 import { isDeep } from '../src/lib/json-depth.ts';
 import { oneLine } from '../src/lib/one-line.ts';
+import { type Fields, isListOf, isObject, isOptional, isString } from './fields.ts';
 import { fnv1a64, splitKey } from './file-name.ts';
 
 const SCHEMA_VERSION = 1;
@@ -108,8 +109,6 @@ interface Segment extends BadLine {
   readonly value: Fields | undefined;
 }
 
-type Fields = Readonly<Record<string, unknown>>;
-
 function segmentsOf(bytes: Buffer): Segment[] {
   const allUtf8 = isUtf8(bytes);
   const segments: Segment[] = [];
@@ -189,7 +188,7 @@ export function toMessage(value: Fields, number: number): { message: SessionMess
     return undefined;
   }
   if (!isOptional(tool_call_id, isString) || !isOptional(reasoning_content, isString)) return undefined;
-  const { provider_state: state, taint, by, beside } = value;
+  const { provider_state: state, taint, by, joined, beside } = value;
   return {
     message: {
       id: id ?? `line-${number}`,
@@ -202,12 +201,17 @@ export function toMessage(value: Fields, number: number): { message: SessionMess
       // Without it the line is as good: the provider is asked without its earlier thoughts.
       ...(isProviderState(state) ? { provider_state: state } : {}),
       ...(isString(by) ? { by } : {}),
+      ...(isListOf(joined, isJoined) ? { joined } : {}),
       ...(typeof taint === 'number' && Number.isInteger(taint) && taint > 0 ? { taint } : {}),
       ...(typeof beside === 'string' ? { beside } : {}),
       timestamp,
     },
     assignedId: id === undefined,
   };
+}
+
+function isJoined(value: unknown): value is NonNullable<SessionMessage['joined']>[number] {
+  return isObject(value) && isString(value['by']) && isOptional(value['run'], isString);
 }
 
 function isProviderState(value: unknown): value is ProviderState {
@@ -268,14 +272,6 @@ function isJointBefore(line: Buffer, index: number): boolean {
   return byte !== undefined && (byte < 0x20 || index === 1 || line[index - 2] === BRACE_CLOSE);
 }
 
-function isObject(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-function isString(value: unknown): value is string {
-  return typeof value === 'string';
-}
-
 function isTime(value: unknown): value is string {
   return typeof value === 'string' && !Number.isNaN(Date.parse(value));
 }
@@ -287,12 +283,4 @@ function isRole(value: unknown): value is SessionMessage['role'] {
 function isToolCall(value: unknown): value is ToolCall {
   if (!isObject(value) || !isString(value['id']) || !isString(value['name']) || !isString(value['arguments'])) return false;
   return isOptional(value['provider_ids'], (list) => isListOf(list, isString));
-}
-
-function isListOf<T>(value: unknown, isItem: (item: unknown) => item is T): value is readonly T[] {
-  return Array.isArray(value) && value.every(isItem);
-}
-
-function isOptional<T>(value: unknown, is: (value: unknown) => value is T): value is T | undefined {
-  return value === undefined || is(value);
 }

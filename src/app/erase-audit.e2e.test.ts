@@ -159,7 +159,19 @@ const CHILD = `
   await eraseAlone(dir, { erasures: { ...erasures, eraseRows }, clock, signal, onLeft: () => undefined });
 `;
 
-for (const age of ['before', 'after'])
+const inGroups = (...kinds: readonly string[]): readonly string[] =>
+  kinds.flatMap((kind) => [`CANARY${kind}CHAT`, `CANARY${kind}TEST`]);
+const NOT_EXPORTED = {
+  before: [],
+  after: inGroups(
+    // Stand in lines of others under a name alone, which may be a namesake's.
+    ...['ASIDE', 'CITED', 'REACTION'],
+    // Stood in the rows alone that are gone: these are stored nowhere.
+    ...['MODELARG', 'QUEUEARG', 'TOPICARG'],
+  ).toSorted(),
+};
+
+for (const age of ['before', 'after'] as const)
   test(`no word of a person is left ${age} the housekeeping of a week, by an erasure that was killed and done again`, async () => {
     await using dir = await tempDir();
     const dataDir = join(dir.path, 'data');
@@ -175,8 +187,9 @@ for (const age of ['before', 'after'])
       const texts = [await readFile(join(out, 'person.json'), 'utf8')];
       for (const path of await filesBelow(join(out, 'files'))) texts.push(await readFile(path, 'utf8'));
       const missing = [...CANARIES].filter((word) => !texts.some((text) => text.includes(word)));
-      // Later, what was said aside stands in lines of others under a name alone, which may be a namesake's.
-      if (age === 'before') expect.soft(missing).toEqual([]);
+      // Later, whom an answer was for that did not arrive is not known where the row of its request said so.
+      const known = missing.filter((word) => age === 'before' || !word.includes('REFUSEDPART'));
+      expect.soft(known.toSorted()).toEqual(NOT_EXPORTED[age]);
       expect.soft(texts.join()).not.toContain('words of Ada');
       await at.stop();
     }

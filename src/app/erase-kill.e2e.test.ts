@@ -11,8 +11,11 @@ import { peopleCli, peopleRig } from '../testing/people-rig.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 const EVE = { senderId: '4242424242', senderName: 'Eve Example' };
+const ADA = { senderId: 'ada', senderName: 'Ada' };
 const GROUP = { chatId: 'group', isGroup: true, mentionsBot: true };
-const WORDS = ['CANARYPRIVATE', 'CANARYGROUP', 'CANARYARCHIVE', 'CANARYUPLOAD', EVE.senderId, EVE.senderName];
+/** In the archive as hers, and in the session as others repeat it. */
+const REPEATED = 'the code of the front door is 4711';
+const WORDS = [REPEATED, 'CANARYPRIVATE', 'CANARYGROUP', 'CANARYARCHIVE', 'CANARYUPLOAD', EVE.senderId, EVE.senderName];
 /** At which of its writes of a kind it is killed; the last lies behind its end. */
 const KILLS: readonly (readonly [call: string, step: number, most: number])[] = isFullLoad()
   ? [
@@ -22,7 +25,7 @@ const KILLS: readonly (readonly [call: string, step: number, most: number])[] = 
     ]
   : [
       ['pwrite64', 19, 40],
-      ['rename', 1, 1],
+      ['rename', 1, 2],
       ['unlink', 1, 1],
     ];
 
@@ -47,13 +50,17 @@ test('killed at any write, an erasure is finished by the next call, and leaves n
   needs(context, 'strace', '-V');
   await using dir = await tempDir();
   {
-    await using at = await peopleRig({ dir: join(dir.path, 'full') });
+    const owner = [{ channel: 'test', chat_id: 'ada', sender_ids: ['ada'] }];
+    await using at = await peopleRig({ dir: join(dir.path, 'full'), gateway: { owner } });
     at.channels.test.files.set('f', Buffer.from('CANARYUPLOAD'));
     await at.ask('test', { ...EVE, chatId: EVE.senderId, text: 'CANARYARCHIVE' });
     await at.ask('test', { ...EVE, chatId: EVE.senderId, text: '/new --keep 0' });
     await at.ask('test', { ...EVE, chatId: EVE.senderId, text: 'CANARYPRIVATE' });
+    await at.ask('test', { ...EVE, ...GROUP, text: REPEATED });
+    await at.ask('test', { ...ADA, ...GROUP, text: '/new --keep 0' });
+    await at.ask('test', { ...ADA, ...GROUP, text: `she says ${REPEATED}` });
     await at.ask('test', { ...EVE, ...GROUP, text: 'CANARYGROUP', media: [{ kind: 'document', ref: 'f' }] });
-    await at.ask('test', { senderId: 'ada', senderName: 'Ada', ...GROUP, text: 'words of Ada' });
+    await at.ask('test', { ...ADA, ...GROUP, text: 'words of Ada' });
     await at.settled();
     await at.stop();
   }

@@ -139,8 +139,10 @@ async function fillQueue(at: PeopleRig, held: ReturnType<typeof gate>, isHeld: {
   const before = shared.texts('group').length;
   await shared.deliver({ ...ADA, ...GROUP, text: 'HOLD' });
   await until('it is held', () => at.model.requests.some(({ messages }) => messages.at(-1)?.content.endsWith('HOLD')));
-  await shared.deliver({ ...BEN, ...GROUP, text: 'first' });
-  await shared.deliver(eve('chat', { ...GROUP, text: canary('MERGED') }));
+  shared.files.set('of-eve', Buffer.from(canary('MERGEDFILE')));
+  shared.files.set('of-ben', Buffer.from('a file of Ben'));
+  await shared.deliver({ ...BEN, ...GROUP, text: 'first', media: [{ kind: 'document', ref: 'of-ben' }] });
+  await shared.deliver(eve('chat', { ...GROUP, text: canary('MERGED'), media: [{ kind: 'document', ref: 'of-eve' }] }));
   isHeld.now = false;
   held.open();
   await until('both are answered', () => shared.texts('group').length >= before + 2);
@@ -167,6 +169,8 @@ for (const beside of ['a running daemon', 'no daemon'])
     await fillQuestions(at);
     await fillQueue(at, held, isHeld);
     await until('the lines are in their files', () => at.rows('SELECT 1 FROM session_line').length === 0);
+    const joined = `"joined":[{"by":"chat:${IDS.chat}"`;
+    expect.soft(await filesHolding(join(at.dataDir, 'users'), [joined])).toHaveLength(1);
     const out = join(dir.path, 'export');
     expect(await at.cli('people', 'export', `test:${IDS.test}`, '--out', out)).toMatchObject({ code: 0 });
     const texts = [await readFile(join(out, 'person.json'), 'utf8')];
@@ -176,4 +180,59 @@ for (const beside of ['a running daemon', 'no daemon'])
     if (beside === 'no daemon') await at.stop();
     expect(await at.cli('people', 'erase', `chat:${IDS.chat}`, '--yes')).toMatchObject({ code: 0 });
     expect.soft(await filesHolding(at.dataDir, [...CANARIES, ...Object.values(IDS)])).toEqual([]);
+    expect.soft(await filesHolding(at.dataDir, ['a file of Ben'])).toEqual([expect.stringContaining('uploads/')]);
   });
+
+test('what a turn of another says of an erased person after the rows are gone goes too', async () => {
+  await using dir = await tempDir();
+  const held = gate();
+  const secret = 'the code of the front door is 4711';
+  await using at = await peopleRig({
+    dir: dir.path,
+    script: async ({ messages }) => {
+      if (!messages.at(-1)?.content.includes('HOLD')) return 'ok';
+      await held.opened;
+      return `Eve said: ${secret}.`;
+    },
+  });
+  await at.ask('chat', eve('chat', { ...GROUP, text: secret }));
+  await at.settled();
+  await at.channels.chat.deliver({ ...BEN, ...GROUP, text: 'HOLD what did Eve say?' });
+  await until('it is held', () => at.model.requests.some(({ messages }) => messages.at(-1)?.content.includes('HOLD')));
+  const done = at.cli('people', 'erase', `chat:${IDS.chat}`, '--yes');
+  await until('the rows are gone', () => at.rows(`SELECT 1 FROM run WHERE principal = 'chat:${IDS.chat}'`).length === 0);
+  held.open();
+  expect((await done).code).toBe(0);
+  expect(await filesHolding(at.dataDir, [secret])).toEqual([]);
+});
+
+test('of a request that an erased person began the words and files of another who was answered with it stay', async () => {
+  await using dir = await tempDir();
+  const held = gate();
+  await using at = await peopleRig({
+    dir: dir.path,
+    script: async ({ messages }) => {
+      if (messages.at(-1)?.content.endsWith('HOLD')) await held.opened;
+      return 'ok';
+    },
+    gateway: { queue_mode: 'collect' },
+  });
+  const { chat } = at.channels;
+  chat.files.set('of-eve', Buffer.from('FILEOFEVE'));
+  chat.files.set('of-ben', Buffer.from('FILEOFBEN'));
+  await chat.deliver({ ...ADA, ...GROUP, text: 'HOLD' });
+  await until('it is held', () => at.model.requests.length > 0);
+  await chat.deliver(eve('chat', { ...GROUP, text: 'SAIDBYEVE', media: [{ kind: 'document', ref: 'of-eve' }] }));
+  await chat.deliver({ ...BEN, ...GROUP, text: 'SAIDBYBEN', media: [{ kind: 'document', ref: 'of-ben' }] });
+  held.open();
+  await until('both are answered', () => chat.texts('group').length === 2);
+  await at.settled();
+  const { stdout } = await at.cli('people', 'export', `chat:${IDS.chat}`);
+  const { sharedSessions } = JSON.parse(stdout) as Readonly<Record<string, unknown>>;
+  expect(JSON.stringify(sharedSessions)).toContain('SAIDBYEVE');
+  expect(JSON.stringify(sharedSessions)).not.toContain('SAIDBYBEN');
+  expect((await at.cli('people', 'erase', `chat:${IDS.chat}`, '--yes')).code).toBe(0);
+  expect(await filesHolding(at.dataDir, ['SAIDBYEVE', 'FILEOFEVE'])).toEqual([]);
+  const kept = await filesHolding(at.dataDir, ['SAIDBYBEN', 'FILEOFBEN']);
+  expect(kept.filter((file) => /sessions\/default.jsonl: SAID|uploads\/.*: FILE/.test(file))).toHaveLength(2);
+});

@@ -4,9 +4,13 @@ import { appendFile, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
+import { platformIdOf } from '../../channels/whatsapp/in/inbound.ts';
+import { legacyPath, sessionStem } from '../../sessions/file-name.ts';
 import type { InboundMessage } from '../core/message.ts';
 import type { ModelRequest } from '../core/model.ts';
+import { Database } from '../journal/database.ts';
 import { openJournal } from '../journal/open.ts';
+import { MIGRATIONS, migrate } from '../journal/schema.ts';
 import { systemClock } from '../lib/clock.ts';
 import { filesBelow, filesHolding } from '../testing/bytes-on-disk.ts';
 import { tempDir, until } from '../testing/fakes.ts';
@@ -102,13 +106,30 @@ test('export holds every stored word of a person over three linked channels, and
   expect((await at.cli('people', 'export', `test:${IDS.test}`, '--out', out)).stderr).toContain('is not empty');
 });
 
+const LEDGER = ['usage', 'usage_total', 'usage_by_model', 'usage_by_sender'] as const;
+const COLUMNS = ['tokens_in', 'tokens_out', 'tokens_cached', 'tokens_cache_write', 'cost_usd'];
+
+/** The sum of every column of the calls and of each roll-up. */
+function ledgerOf(at: PeopleRig): readonly { readonly calls?: unknown }[] {
+  return LEDGER.flatMap((table) => {
+    const calls = table === 'usage' ? 'count(*) AS calls' : 'total(calls) AS calls, total(unpriced) AS unpriced';
+    return at.rows(`SELECT ${[calls, ...COLUMNS.map((name) => `total(${name}) AS ${name}`)].join(', ')} FROM ${table}`) as {
+      calls?: unknown;
+    }[];
+  });
+}
+
 test.each(['a running daemon', 'no daemon'])('erase beside %s leaves no word and no id of a person anywhere', async (beside) => {
   await using dir = await tempDir();
   await using at = await peopleRig({ dir: dir.path, script });
+  // As of a clock that was ahead: each call is in the roll-ups at once.
+  at.rows(`UPDATE meta SET value = ${Date.now() + 86_400_000} WHERE name = 'usage_summed_until'`);
   await fill(at);
   await link(at);
-  const sums = 'SELECT sum(tokens_in) AS tokens, count(*) AS calls FROM usage';
-  const before = at.rows(sums);
+  for (const table of LEDGER)
+    at.rows(`UPDATE ${table} SET tokens_out = 7, tokens_cached = 3, tokens_cache_write = 2, cost_usd = 0.25`);
+  const before = ledgerOf(at);
+  expect(before.map(({ calls }) => Number(calls) > 0)).toEqual(LEDGER.map(() => true));
   if (beside === 'no daemon') {
     await at.stop();
     if (!isNotRoot) await otherUsersDirectory(at.dataDir);
@@ -119,7 +140,7 @@ test.each(['a running daemon', 'no daemon'])('erase beside %s leaves no word and
   expect(done).toMatchObject({ code: 0, stdout: expect.stringContaining('erased') });
   const texts = [...CANARIES, ...Object.values(IDS), 'Eve Example'];
   expect(await filesHolding(at.dataDir, texts)).toEqual([]);
-  expect(at.rows(sums)).toEqual(before);
+  expect(ledgerOf(at)).toEqual(before);
   expect(await at.cli('people', 'audit', '--verify')).toMatchObject({ code: 0 });
   expect((await at.cli('people', 'audit', '--json')).stdout).toContain('person.erased');
   if (beside === 'no daemon') {
@@ -326,3 +347,76 @@ test('words of a person in an archive beside no session, as a run leaves it that
   expect(await filesHolding(at.dataDir, ['CANARYGROUP'])).toEqual([]);
   expect(await readFile(archive, 'utf8')).toContain('words of Ada');
 });
+
+test.each(['a running daemon', 'no daemon'])(
+  'the number of a person that is a part of the ids of their messages stays nowhere, beside %s',
+  async (beside) => {
+    await using dir = await tempDir();
+    await using at = await peopleRig({ dir: dir.path });
+    const [number, chatId] = ['491711234567@s.whatsapp.net', '120363000000000001@g.us'];
+    const group = { chatId, isGroup: true, mentionsBot: true };
+    const own = (id: string) => ({
+      ...{ senderId: number, senderName: 'Eve Example', ...group, platformId: platformIdOf(chatId, number, id) },
+    });
+    const [first, aside] = [own('3EB0AA'), own('3EB0DD')];
+    await at.ask('chat', { ...ADA, ...group, text: 'words of Ada' });
+    await at.ask('chat', { ...own('3EB0CC'), text: '/new' });
+    await at.ask('chat', { ...first, text: 'hello' });
+    await at.channels.chat.deliver({ ...aside, mentionsBot: false, text: 'an aside' });
+    await at.ask('chat', { ...ADA, ...group, text: 'what?', replyTo: { ...first, fromBot: false, text: 'hello' } });
+    await at.ask('chat', { ...ADA, ...group, text: 'and that?', replyTo: { platformId: aside.platformId, fromBot: false } });
+    await at.channels.chat.deliver({ ...ADA, ...group, kind: 'reaction', targetId: first.platformId, text: '👍' });
+    await at.settled();
+    if (beside === 'no daemon') await at.stop();
+    expect(await at.cli('people', 'erase', `chat:${number}`, '--yes')).toMatchObject({ code: 0 });
+    expect(await filesHolding(at.dataDir, ['491711234567'])).toEqual([]);
+    expect(await filesHolding(join(at.dataDir, 'users'), ['words of Ada', 'and that?'])).toHaveLength(2);
+  },
+);
+
+test.each([true, false])(
+  'a private conversation of version 4 goes whose person did not write since (paired: %s)',
+  async (paired) => {
+    await using dir = await tempDir();
+    const data = join(dir.path, 'data');
+    await mkdir(data);
+    {
+      using old = new Database(join(data, 'journal.db'), { busyMs: 0 });
+      migrate(old, MIGRATIONS.slice(0, 4));
+      if (paired)
+        old.run(`INSERT INTO pairing (key, channel, account, sender_id, sender_name, state, created_at, expires_at, told_at)
+          VALUES ('test/bot/4242', 'test', 'bot', '4242', 'Eve', 'approved', 1, 1, 1)`);
+    }
+    const words = { role: 'user', timestamp: '2026-01-01T00:00:00.000Z' };
+    await writeSession(`${sessionStem(data, '_main:test:4242')}.jsonl`, { id: 'test/bot/1:in', ...words, content: 'CANARYOLD' });
+    await writeFile(
+      join(dir.path, 'config.json'),
+      JSON.stringify({ gateway: { channels: [{ type: 'test', allowed_senders: ['*'] }] } }),
+    );
+    const cli = peopleCli(dir.path);
+    expect((await cli('people', 'export', 'test:4242')).stdout).toContain('CANARYOLD');
+    expect(await cli('people', 'erase', 'test:4242', '--yes')).toMatchObject({ code: 0 });
+    expect(await filesHolding(data, ['CANARYOLD'])).toEqual([]);
+  },
+);
+
+test('a group that lies where an earlier version kept it is exported and erased like any other', async () => {
+  await using dir = await tempDir();
+  await using at = await peopleRig({ dir: dir.path, script });
+  await at.stop();
+  const words = { role: 'user', timestamp: '2026-01-01T00:00:00.000Z' };
+  const line = { id: 'chat/bot/1:in', ...words, content: `[from Eve Example] CANARYGROUP`, by: `chat:${IDS.chat}` };
+  await writeSession(legacyPath(at.dataDir, '_main:chat:group'), line);
+  const cli = peopleCli(dir.path);
+  expect((await cli('people', 'export', `chat:${IDS.chat}`)).stdout).toContain('CANARYGROUP');
+  expect(await cli('people', 'erase', `chat:${IDS.chat}`, '--yes')).toMatchObject({ code: 0 });
+  expect(await filesHolding(at.dataDir, ['CANARYGROUP'])).toEqual([]);
+});
+
+async function writeSession(path: string, line: object): Promise<void> {
+  await mkdir(dirname(path), { recursive: true });
+  const at = '2026-01-01T00:00:00.000Z';
+  const key = path.includes('group') ? '_main:chat:group' : '_main:test:4242';
+  const header = { schema_version: 1, session_key: key, created_at: at, updated_at: at };
+  await writeFile(path, [header, line].map((one) => `${JSON.stringify(one)}\n`).join(''));
+}

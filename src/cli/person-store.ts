@@ -1,7 +1,7 @@
 /** What is stored of a person, read beside a running daemon: nothing is mended, moved or locked. */
 import { readdir, readFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
-import { keyOfNames, splitKey, userWorkspaces } from '../../sessions/file-name.ts';
+import { decodeName, keyOfNames, splitKey, userWorkspaces } from '../../sessions/file-name.ts';
 import { callKey, callsOf, runOfCall } from '../core/call-key.ts';
 import type { Erasures, PersonRows, Theirs, WorkedIn } from '../core/erasure.ts';
 import { principalOf, sessionOfArchive } from '../core/ids.ts';
@@ -10,9 +10,11 @@ import type { Json } from '../core/message.ts';
 import type { People, PersonRef } from '../core/people.ts';
 import type { SessionMessage } from '../core/session.ts';
 import { orNone } from '../lib/errno.ts';
+import { fromMark } from '../lib/marks.ts';
 import { filesOfCalls } from '../runs/call-files.ts';
-import { eraseRule } from '../runs/erase-lines.ts';
+import { eraseRule, knownFrom } from '../runs/erase-lines.ts';
 import { leftName, madeFiles, type SessionLines, workspaceOf } from '../runs/made-files.ts';
+import { filesOfRuns, isOfSeveral, leadingPart, queuedPart, runOfInput } from '../runs/queued-words.ts';
 import type { SearchOptions } from '../runs/search-files.ts';
 import { sessionWorkspacePath } from '../runs/workspace.ts';
 import { uploadsOf, writtenAlone } from '../runs/written-files.ts';
@@ -60,11 +62,16 @@ export async function storedOf(
     else {
       const messages = lines as unknown as readonly SessionMessage[];
       const rule = eraseRule(theirs, '', messagesIn(lines));
-      if (rule.own.length > 0) found.shared.push({ session, file, lines: rule.own as unknown as readonly Json[] });
+      const runs = [...keys, ...knownFrom(theirs, messagesIn(lines)).runs];
+      const own = new Set(rule.own);
+      const told = messagesIn(lines).flatMap((line) =>
+        own.has(line) ? [withoutOthers(line, names, runs)] : behindOthers(line, theirs, runs),
+      );
+      if (told.length > 0) found.shared.push({ session, file, lines: told as unknown as readonly Json[] });
       for (const path of writtenAlone(messages, new Set(rule.own)))
         for (const file of await filesBelow(workspaceOf(dataDir, session)))
           if (file === join(workspaceOf(dataDir, session), path)) found.files.add(relative(dataDir, file));
-      for (const path of await uploadsOf(session, rule.own, keys, dataDir)) found.files.add(relative(dataDir, path));
+      for (const path of await uploadsOf(session, rule.own, { runs, names }, dataDir)) found.files.add(relative(dataDir, path));
       const calls = rule.own.flatMap(callsOf);
       for (const path of await leftByCalls(dataDir, session, calls)) found.files.add(path);
     }
@@ -90,6 +97,22 @@ export async function storedOf(
     count: Object.values(rows).reduce((sum, all) => sum + all.length, 0),
     lines: found.shared.reduce((sum, { lines }) => sum + lines.length, 0),
   };
+}
+
+/** What they said in a request that another began. */
+function behindOthers(line: SessionMessage, { principals }: Theirs, runs: readonly string[]): readonly SessionMessage[] {
+  const part = queuedPart(line, (by) => principals.has(by), filesOfRuns(runs));
+  if (!part) return [];
+  const { media: _files, joined: _others, by: _by, ...rest } = line;
+  return [{ ...rest, ...part }];
+}
+
+/** Theirs, without what others said with it. */
+function withoutOthers(line: SessionMessage, names: readonly string[], runs: readonly string[]): SessionMessage {
+  const marks = names.map(fromMark);
+  if (!isOfSeveral(line, marks)) return line;
+  const { media: _files, joined: _others, ...rest } = line;
+  return { ...rest, ...leadingPart(line, marks, filesOfRuns([...runs, runOfInput(line)])) };
 }
 
 /** Those too that are in no file yet. A line that moves into one meanwhile comes twice. */
@@ -178,6 +201,18 @@ async function* sessionFiles(dataDir: string): AsyncIterable<StoredSession> {
       const session = header ?? keyOfNames(user, stem);
       if (session !== undefined) yield { session, file: join('users', user, 'sessions', name), lines };
     }
+  }
+  yield* flatFiles(dataDir);
+}
+
+/** Where an earlier version kept sessions that were not used since. */
+async function* flatFiles(dataDir: string): AsyncIterable<StoredSession> {
+  for (const name of await names(join(dataDir, 'sessions'))) {
+    const stem = /^([^.]+)\.jsonl$/.exec(name)?.[1];
+    if (stem === undefined) continue;
+    const lines = parsed(await readFile(join(dataDir, 'sessions', name), 'utf8'));
+    const session = lines.find(isHeader)?.session_key ?? decodeName(stem);
+    if (session !== undefined) yield { session, file: join('sessions', name), lines };
   }
 }
 

@@ -81,6 +81,13 @@ export interface ToldText {
   readonly text: string;
 }
 
+/** By table, the highest `seq`. */
+export interface NewestRows {
+  readonly outbox: number;
+  readonly session_line: number;
+  readonly event: number;
+}
+
 /** An erasure that was begun. What it speaks of is not erased before its row is gone. */
 export interface Erasure {
   /** A keyed hash. */
@@ -96,6 +103,8 @@ export interface Erasure {
   readonly sessions: readonly string[];
   /** Newest run that is theirs; later ones belong to a stranger of the same id. */
   readonly until: number;
+  /** The same of other tables. Absent (begun by an earlier version) = no row is a stranger's. */
+  readonly newest?: NewestRows;
   /** Keys of runs of theirs. */
   readonly runs: readonly string[];
   /** Names of files in `outgoing/` that nothing needs any more. */
@@ -110,6 +119,10 @@ export interface Erasure {
   readonly worked?: readonly WorkedIn[];
   /** As far as rows told it. Absent = none. */
   readonly told?: readonly ToldText[];
+  /** What they said to others, as far as rows told it that are gone. Absent = nothing. */
+  readonly said?: readonly string[];
+  /** `chatKey`s of the chats in which others may repeat that. Absent = none. */
+  readonly groups?: readonly string[];
   readonly by: string;
   /** Epoch ms. */
   readonly at: number;
@@ -135,16 +148,25 @@ export interface Theirs {
 export type WordsRule = (said: readonly string[]) => {
   /** Undefined = it stays as it is. */
   readonly line: (line: SessionMessage) => SessionMessage | undefined;
-  /** A text of another, without what it repeats of theirs. */
-  readonly text: (text: string) => string;
+  /**
+   * A text of another, without what it repeats of theirs. `isOfPeople`: a person wrote it, and may use the
+   * same shorter sentence by chance. Default: the agent did.
+   */
+  readonly text: (text: string, isOfPeople?: boolean) => string;
 };
 
-/** Erasures that were begun, in the journal. Every step may be repeated. */
+/**
+ * Erasures that were begun, in the journal. Every step may be repeated. What changes an erasure rejects where
+ * it was asked for again since: then all of it is to be done again, as it stands by then.
+ */
 export interface Erasures {
   open(): Promise<readonly Erasure[]>;
   /** Parts that tell the person and are not sent yet. */
   isTelling(erasure: Erasure): Promise<boolean>;
-  /** Takes their words out of all rows. Resolves to the erasure as it stands then. */
+  /**
+   * Takes their words out of all rows. Resolves to the erasure as it stands then; with that it may be done
+   * again, for what turns of others wrote meanwhile.
+   */
   eraseRows(erasure: Erasure, rule: WordsRule): Promise<Erasure>;
   /** Sessions in whose workspaces runs are under way, or wait to go on. */
   busy(): Promise<readonly string[]>;
@@ -152,6 +174,8 @@ export interface Erasures {
   waiting(): Promise<readonly { readonly session: string; readonly lines: readonly SessionMessage[] }[]>;
   /** Names of files that parts name which are to be sent, and steps of runs. */
   outgoing(): Promise<ReadonlySet<string>>;
+  /** Runs of the session that wait go on from the lines whose ids were changed (`withoutAuthors`). */
+  hashHistory(erasure: Erasure, session: string): Promise<void>;
   /** Puts keyed hashes in place of their ids in ledger, dedup and audit, and notes the decision. */
   hashIds(erasure: Erasure, counts: Readonly<Record<string, number>>): Promise<void>;
   /**

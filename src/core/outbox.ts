@@ -42,7 +42,10 @@ export interface TopicOutput {
   readonly name: string;
   /** Sent in place of the first part that is held. */
   readonly notice: NewPart;
-  /** Added to the newest part that is held, once a further one is not. */
+  /**
+   * Added to the newest part that is held, once a further one is not; behind a file it is a message of its
+   * own.
+   */
   readonly full: string;
 }
 

@@ -44,6 +44,11 @@ export interface SessionMessage {
    * a group, by a job or by another run, and of what was written here on the wish of a person.
    */
   readonly by?: string;
+  /**
+   * Whose messages in a group were answered with this one (see `principalOf`), and the key of each, by which
+   * the files are known that came with it. Absent = of no one else, or it is not known.
+   */
+  readonly joined?: readonly { readonly by: string; readonly run?: string }[];
   /** Bits of what the run had read that left this line (runs.md M4). Absent = 0. */
   readonly taint?: number;
   /** Key of the run beside which the run of this line ran. Absent = it ran in its turn. */
@@ -137,9 +142,10 @@ export interface SessionStore {
   /**
    * Puts other lines in place of those that `rule` changes, in the session and in its archive; a kept summary
    * and what could not be read go, where any line changed. `rule` is called first, with all lines, oldest
-   * first. The lines that it changes must keep their ids.
+   * first. The lines that it changes must keep their ids. Where none changes, what could not be read goes if
+   * `isTheirs` says so of its text.
    */
-  redact(key: string, rule: RedactRule): Promise<Redacted>;
+  redact(key: string, rule: RedactRule, isTheirs?: (unreadable: string) => boolean): Promise<Redacted>;
   /** Removes session and archive. Absent = no-op. */
   remove(key: string): Promise<void>;
   /**

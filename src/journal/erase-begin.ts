@@ -1,6 +1,6 @@
 // a person is to be erased -> what they have going ends, in one transaction with the row that says what is
 //   still to be erased: from then on every start of the daemon, and every call, goes on with it
-import type { EraseWrite, Erasure, WorkedIn } from '../core/erasure.ts';
+import type { EraseWrite, Erasure, NewestRows, WorkedIn } from '../core/erasure.ts';
 import { principalOf, sessionKey } from '../core/ids.ts';
 import { jobSession } from '../core/job.ts';
 import type { Address } from '../core/message.ts';
@@ -35,10 +35,13 @@ export function beginErasure(store: Store, { who, by, stoppedMark, parts = [] }:
   for (const one of counts) for (const [name, count] of Object.entries(one)) sum[name] = (sum[name] ?? 0) + count;
   const begun: Erasure = {
     ...{ key, ids, by, at: store.clock.now(), until, stage: 'words', counts: sum, runs: [], files: before?.files ?? [] },
+    newest: newestOf(store),
     ...(before?.calls ? { calls: before.calls } : {}),
     ...(before?.left ? { left: before.left } : {}),
     ...(before?.unsearched ? { unsearched: before.unsearched } : {}),
     ...(before?.told ? { told: before.told } : {}),
+    ...(before?.said ? { said: before.said } : {}),
+    ...(before?.groups ? { groups: before.groups } : {}),
     worked: [...(before?.worked ?? []), ...found.worked],
     names: merged(before?.names, found.names),
     chats: merged(before?.chats, found.chats),
@@ -51,6 +54,12 @@ export function beginErasure(store: Store, { who, by, stoppedMark, parts = [] }:
       runsOf(store, begun).map((run) => run.key),
     ),
   });
+}
+
+function newestOf({ db }: Store): NewestRows {
+  const sql = `SELECT (SELECT coalesce(max(seq), 0) FROM outbox) AS outbox,
+    (SELECT coalesce(max(seq), 0) FROM session_line) AS session_line, (SELECT coalesce(max(seq), 0) FROM event) AS event`;
+  return db.get<NewestRows>(sql) ?? { outbox: 0, session_line: 0, event: 0 };
 }
 
 /** An erasure that was begun before took the links away. */
@@ -87,6 +96,7 @@ export function foundOf(
     for (const name of namesOf(store, who)) names.add(name);
     for (const one of links) if (principalOf(one) === principal) names.add(one.name);
     for (const { session } of sessionsOf(store, principal)) sessions.add(session);
+    for (const session of unnotedSessions(store, who)) sessions.add(session);
     for (const job of listJobs(store)) {
       if (job.authority.principal !== principal) continue;
       sessions.add(jobSession(job));
@@ -131,6 +141,24 @@ function sessionsOf({ db }: Store, principal: string): readonly { readonly sessi
        ((source = 'chat' AND input ->> '$.isGroup' = 0) OR (source = 'job' AND session LIKE 'job:%'))`,
     principal,
   );
+}
+
+/**
+ * Before version 5 no chats were noted, and a row is kept for a week. On most platforms a private chat has
+ * the id of the person, so its session is known all the same.
+ */
+function unnotedSessions(store: Store, { channel, senderId }: PersonRef): readonly string[] {
+  const { db } = store;
+  const others = `SELECT 1 FROM chat WHERE address ->> '$.channel' = ?1 AND address ->> '$.chatId' = ?2
+    AND (is_group = 1 OR address ->> '$.principal' <> ?3)`;
+  if (db.get(others, channel, senderId, principalOf({ channel, senderId }))) return [];
+  const first = firstAccount(store, channel);
+  const paired = db.all<{ account: string }>(
+    'SELECT account FROM pairing WHERE channel = ? AND sender_id = ?',
+    ...[channel, senderId],
+  );
+  const chats = [first ?? '', ...paired.map(({ account }) => account)];
+  return chats.map((account) => sessionKey({ channel, account, chatId: senderId }, first ?? account));
 }
 
 function sessionsOfChat(store: Store, key: string): readonly string[] {

@@ -2,7 +2,8 @@
 import type { Erasure } from '../core/erasure.ts';
 import { inKeys, principalOf, senderOf } from '../core/ids.ts';
 import { redactAudit, writeAudit } from './audit.ts';
-import { escaped } from './erase-names.ts';
+import { hashKeys } from './erase-keys.ts';
+import { wholeId } from './erase-names.ts';
 import { About } from './erase-rows.ts';
 import { forgetGone } from './gone-topics.ts';
 import { erasedId, isErasedId } from './keyed-hash.ts';
@@ -19,6 +20,7 @@ export function hashIds(store: Store, erasure: Erasure, counts: Readonly<Record<
   hashUsage(store, about, id);
   hashSums(store, about, id);
   hashDedup(store, about, id);
+  hashKeys(store, erasure);
   const entries = redactAudit(store, (text) => id.scrubbed(text), id.scrubbed(erasure.by));
   forgetMisses(store, about.principals);
   forgetGone(store, (session) => about.isOwnSession(session));
@@ -38,8 +40,7 @@ class Ids {
   constructor(store: Store, { ids, chats, sessions }: Erasure) {
     this.#store = store;
     const texts = [...ids.map(principalOf), ...chats, ...sessions].sort((a, b) => b.length - a.length);
-    // Not within a longer id: `telegram:4` is not the beginning of `telegram:42`.
-    this.#patterns = texts.map((text) => new RegExp(`(?<![\\p{L}\\p{N}])${escaped(text)}(?![\\p{L}\\p{N}])`, 'gu'));
+    this.#patterns = texts.map((text) => wholeId(text, 'gu'));
   }
 
   scrubbed(text: string): string {

@@ -3,13 +3,17 @@ import { ERASED, type Erasure } from '../core/erasure.ts';
 import { principalOf } from '../core/ids.ts';
 
 /** The text as a pattern, also with the flag `u`, under which `\-` is none. */
-export function escaped(text: string): string {
+function escaped(text: string): string {
   return text.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&');
 }
 
-/** The id of a person, not within a longer one: `telegram:4` is not the beginning of `telegram:42`. */
-export function wholeId(principal: string, flags: 'u' | 'gu'): RegExp {
-  return new RegExp(`(?<![\\p{L}\\p{N}])${escaped(principal)}(?![\\p{L}\\p{N}])`, flags);
+/** With what an id goes on. A stop goes on with it where more stands behind: it may end a sentence. */
+const BEFORE = '(?<![\\p{L}\\p{N}_.-])';
+const BEHIND = '(?![\\p{L}\\p{N}_@%|^[-]|[.+][\\p{L}\\p{N}])';
+
+/** An id or a key, not within a longer one: `telegram:4` is no part of `telegram:42` or `telegram:4_`. */
+export function wholeId(id: string, flags: 'u' | 'gu'): RegExp {
+  return new RegExp(`${BEFORE}${escaped(id)}${BEHIND}`, flags);
 }
 
 /** Takes out their ids, with the name before them (`behalf.ts` writes both). */

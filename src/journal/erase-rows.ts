@@ -1,15 +1,15 @@
 // an erasure that was begun -> rows of theirs go, words of theirs in rows of others become `[erased]`.
 //   Each step may be repeated: what it removed it does not find again.
-import { basename } from 'node:path';
 import { callKey, callsOf, runOfCall } from '../core/call-key.ts';
 import { runOfPart } from '../core/elsewhere.ts';
 import type { CallOf, Erasure, ToldText, WordsRule } from '../core/erasure.ts';
 import { chatOfLane, OWNER_PARTS, principalOf, sessionOfArchive } from '../core/ids.ts';
-import type { Json, OutboundPart } from '../core/message.ts';
-import type { NewPart } from '../core/outbox.ts';
+import type { OutboundPart } from '../core/message.ts';
 import type { SessionMessage } from '../core/session.ts';
 import { hashSecondKey } from './dedup.ts';
+import { filesOf, outboxFiles } from './erase-files.ts';
 import { wholeId, withoutNames } from './erase-names.ts';
+import { eraseRepeated } from './erase-repeated.ts';
 import { eraseWaits, hashedIn } from './erase-waits.ts';
 import { outgoingIn } from './files-in-use.ts';
 import { erasedId } from './keyed-hash.ts';
@@ -22,13 +22,16 @@ export class About {
   readonly principals: ReadonlySet<string>;
   readonly chats: ReadonlySet<string>;
   readonly #erasure: Erasure;
-  readonly #whole: readonly { readonly principal: string; readonly id: RegExp }[];
+  readonly #whole: readonly { readonly id: string; readonly whole: RegExp }[];
+  readonly #wholeChats: readonly { readonly id: string; readonly whole: RegExp }[];
 
   constructor(erasure: Erasure) {
     this.#erasure = erasure;
     this.principals = new Set(erasure.ids.map(principalOf));
     this.chats = new Set(erasure.chats);
-    this.#whole = [...this.principals].map((principal) => ({ principal, id: wholeId(principal, 'u') }));
+    const wholeOf = (id: string) => ({ id, whole: wholeId(id, 'u') });
+    this.#whole = [...this.principals].map(wholeOf);
+    this.#wholeChats = [...this.chats].map(wholeOf);
   }
 
   /** Of theirs alone, or within such a one. */
@@ -45,12 +48,13 @@ export class About {
   }
 
   names(text: string): boolean {
-    return this.#whole.some(({ principal, id }) => text.includes(principal) && id.test(text));
+    return this.#whole.some(({ id, whole }) => text.includes(id) && whole.test(text));
+  }
+
+  namesChat(text: string): boolean {
+    return this.#wholeChats.some(({ id, whole }) => text.includes(id) && whole.test(text));
   }
 }
-
-/** See `NewPart.otherwise`, which stands in the row beside the part. */
-type StoredPart = OutboundPart & Pick<NewPart, 'otherwise'>;
 
 interface OwnRun {
   readonly seq: number;
@@ -72,6 +76,8 @@ export interface ErasedRows {
   /** Names of files in `outgoing/` that belong to no part any more. */
   readonly files: readonly string[];
   readonly told: readonly ToldText[];
+  readonly said: readonly string[];
+  readonly groups: readonly string[];
 }
 
 export function eraseRows(store: Store, erasure: Erasure, rule: WordsRule): ErasedRows {
@@ -80,13 +86,14 @@ export function eraseRows(store: Store, erasure: Erasure, rule: WordsRule): Eras
   // What could not be sent is kept longer than the run that it answers.
   const keys = new Set([...erasure.runs, ...runs.map(({ key }) => key)]);
   const theirs = { about, runs: keys, answers: answersOf(store, keys), origins: originsOf(erasure) };
-  const shared = sharedWith(store, theirs, runs);
+  const shared = sharedWith(store, theirs, runs, erasure);
   const { line, text } = rule([...shared.said]);
   const unnamed = withoutNames(erasure);
-  const files = eraseParts(store, about, keys);
-  eraseLines(store, about, line);
-  eraseWaits(store, about, { runs: new Set(runs.map(({ seq }) => seq)), unnamed });
-  eraseEvents(store, about, keys);
+  const { until, newest } = erasure;
+  const { files, answered } = eraseParts(store, about, keys, newest?.outbox);
+  eraseLines(store, about, line, newest?.session_line);
+  eraseWaits(store, about, { runs: new Set(runs.map(({ seq }) => seq)), until, unnamed });
+  eraseEvents(store, about, new Set([...keys, ...answered]), newest?.event);
   for (const { seq, state } of runs) {
     for (const { value } of store.db.all<{ value: string | null }>('SELECT value FROM step WHERE run_seq = ?', seq))
       files.push(...outgoingIn(value ?? ''));
@@ -97,7 +104,7 @@ export function eraseRows(store: Store, erasure: Erasure, rule: WordsRule): Eras
     countPurged(store, 'run', state, 1);
   }
   eraseInputs(store, theirs, shared);
-  eraseRepeated(store, shared.chats, text, unnamed);
+  eraseRepeated(store, shared.chats, text, unnamed, ({ seq, principal }) => seq > until && about.principals.has(principal));
   for (const principal of about.principals) {
     const hash = erasedId(store, principal);
     store.db.run('UPDATE pin SET approved_by = ? WHERE approved_by = ?', hash, principal);
@@ -105,12 +112,13 @@ export function eraseRows(store: Store, erasure: Erasure, rule: WordsRule): Eras
     store.db.run('UPDATE approval SET given_by = ? WHERE given_by = ?', hash, principal);
   }
   const left = outboxFiles(store);
-  return { files: [...new Set(files)].filter((name) => !left.has(name)), told: shared.told };
+  const { told, said, chats } = shared;
+  return { files: [...new Set(files)].filter((name) => !left.has(name)), told, said: [...said], groups: [...chats] };
 }
 
 /** What goes to their private chats or answers a request of theirs, and what others had sent to them. */
-function eraseParts(store: Store, about: About, runs: ReadonlySet<string>): string[] {
-  const files: string[] = [];
+function eraseParts(store: Store, about: About, runs: ReadonlySet<string>, newest: number = ALL): ErasedParts {
+  const [files, answered]: [string[], string[]] = [[], []];
   const rows = store.db.all<{ seq: number; lane: string; part: string; state: string }>(
     'SELECT seq, lane, part, state FROM outbox',
   );
@@ -119,13 +127,24 @@ function eraseParts(store: Store, about: About, runs: ReadonlySet<string>): stri
     // The owner is asked, and told, on account of them.
     const isAboutThem = part.key.startsWith(OWNER_PARTS) && about.names(part.text);
     const isForThem = part.sentFor?.readers.some((reader) => about.principals.has(reader)) ?? false;
-    if (!about.isOwnLane(lane) && !isForThem && !isAboutThem && !isOfRun(part, runs)) continue;
+    const isTheirs = seq <= newest && (about.isOwnLane(lane) || isForThem || isAboutThem);
+    if (!isTheirs && !isOfRun(part, runs)) continue;
     files.push(...filesOf(part));
+    if (part.messageId !== undefined) answered.push(part.messageId);
     store.db.run('DELETE FROM outbox WHERE seq = ?', seq);
     if (state !== 'PENDING' && state !== 'SENDING') countPurged(store, 'outbox', state, 1);
   }
-  return files;
+  return { files, answered };
 }
+
+interface ErasedParts {
+  readonly files: string[];
+  /** By which events name what the parts belong to. */
+  readonly answered: readonly string[];
+}
+
+/** Where nothing is known of what came later. */
+const ALL = Number.MAX_SAFE_INTEGER;
 
 /** Calls of which steps, or lines on their way, say that they may have left something in a workspace. */
 export function callsOfRows(store: Store, erasure: Erasure): readonly CallOf[] {
@@ -153,28 +172,11 @@ export function isOfRun(part: Pick<OutboundPart, 'messageId'>, runs: ReadonlySet
   return run !== undefined && runs.has(run);
 }
 
-/** Also those of the parts that would be sent in its place. */
-function filesOf({ file, mail, otherwise = [] }: StoredPart): readonly string[] {
-  const own = [...(file ? [file] : []), ...(mail?.files ?? [])].map(({ path }) => basename(path));
-  return [...own, ...otherwise.flatMap(({ part }) => filesOf(part))];
-}
-
-/** Of all runs that are under way, or wait. */
-export function stepFiles({ db }: Pick<Store, 'db'>): readonly string[] {
-  const rows = db.all<{ value: string }>("SELECT value FROM step WHERE value LIKE '%outgoing%'");
-  return rows.flatMap(({ value }) => outgoingIn(value));
-}
-
-export function outboxFiles({ db }: Store): ReadonlySet<string> {
-  const sql =
-    "SELECT seq, part FROM outbox WHERE part ->> '$.file' IS NOT NULL OR part ->> '$.mail' IS NOT NULL OR part ->> '$.otherwise' IS NOT NULL";
-  return new Set(db.all<{ seq: number; part: string }>(sql).flatMap(({ seq, part }) => filesOf(readPart(part, seq))));
-}
-
 /** Lines that are on their way into their file. */
-function eraseLines({ db }: Store, about: About, erase: ReturnType<WordsRule>['line']): void {
+function eraseLines({ db }: Store, about: About, erase: ReturnType<WordsRule>['line'], newest: number = ALL): void {
   for (const row of db.all<{ seq: number; session: string; line: string }>('SELECT seq, session, line FROM session_line')) {
     if (about.isOwnSession(row.session)) {
+      if (row.seq > newest) continue;
       db.run('DELETE FROM session_line WHERE seq = ?', row.seq);
       continue;
     }
@@ -184,14 +186,15 @@ function eraseLines({ db }: Store, about: About, erase: ReturnType<WordsRule>['l
   }
 }
 
-function eraseEvents(store: Store, about: About, runs: ReadonlySet<string>): void {
+function eraseEvents(store: Store, about: About, runs: ReadonlySet<string>, newest: number = ALL): void {
   const { db } = store;
   for (const key of runs) db.run('DELETE FROM event WHERE run = ?', key);
   const rows = db.all<{ seq: number; run: string | null; session: string | null; data: string }>(
-    'SELECT seq, run, session, data FROM event',
+    'SELECT seq, run, session, data FROM event WHERE seq <= ?',
+    newest,
   );
   for (const { seq, run, session, data } of rows) {
-    const isOfTheirChat = run !== null && (about.chats.has(run) || [...about.chats].some((chat) => data.includes(chat)));
+    const isOfTheirChat = run !== null && (about.chats.has(run) || about.namesChat(data));
     if (isOfTheirChat || (session !== null && about.isOwnSession(session))) db.run('DELETE FROM event WHERE seq = ?', seq);
     else if (about.names(data)) db.run('UPDATE event SET data = ? WHERE seq = ?', hashedIn(store, about, data), seq);
   }
@@ -235,8 +238,8 @@ interface Shared {
 }
 
 /** Where answers to others may repeat what they said. */
-function sharedWith({ db }: Store, theirs: TheirWords, runs: readonly OwnRun[]): Shared {
-  const [chats, said, all]: [Set<string>, Set<string>, ToldText[]] = [new Set(), new Set(), []];
+function sharedWith({ db }: Store, theirs: TheirWords, runs: readonly OwnRun[], known: Pick<Erasure, 'said' | 'groups'>): Shared {
+  const [chats, said, all]: [Set<string>, Set<string>, ToldText[]] = [new Set(known.groups), new Set(known.said), []];
   const own = new Set(runs.map(({ seq }) => seq));
   const rows = db.all<InputRow & { readonly session: string }>(
     "SELECT seq, lane, session, source, input FROM run WHERE coalesce(input ->> '$.isGroup', input ->> '$.from.isGroup') = 1",
@@ -258,34 +261,4 @@ function sharedWith({ db }: Store, theirs: TheirWords, runs: readonly OwnRun[]):
     said.add(part.text);
   }
   return { chats, said, told: all };
-}
-
-type Change = (text: string) => string;
-
-/** In rows about others of those groups, and wherever the agent named them. */
-function eraseRepeated({ db }: Store, chats: ReadonlySet<string>, change: Change, unnamed: Change): void {
-  const inAll = (text: string, how: Change): string => JSON.stringify(inStrings(JSON.parse(text) as Json, how));
-  const changed = (text: string): string => inAll(text, change);
-  for (const { seq, lane, part } of db.all<{ seq: number; lane: string; part: string }>('SELECT seq, lane, part FROM outbox')) {
-    const left = inAll(chats.has(chatOfLane(lane)) ? changed(part) : part, unnamed);
-    if (left !== part) db.run('UPDATE outbox SET part = ? WHERE seq = ?', left, seq);
-  }
-  const runs = db.all<{ seq: number; lane: string; input: string }>('SELECT seq, lane, input FROM run');
-  for (const { seq, input } of runs.filter(({ lane }) => chats.has(chatOfLane(lane)))) {
-    if (changed(input) !== input) db.run('UPDATE run SET input = ? WHERE seq = ?', changed(input), seq);
-    const steps = db.all<{ rowid: number; value: string }>(
-      'SELECT rowid, value FROM step WHERE run_seq = ? AND value IS NOT NULL',
-      seq,
-    );
-    for (const { rowid, value } of steps)
-      if (changed(value) !== value) db.run('UPDATE step SET value = ? WHERE rowid = ?', changed(value), rowid);
-  }
-}
-
-/** Keys stay: they are ours. */
-function inStrings(value: Json, change: (text: string) => string): Json {
-  if (typeof value === 'string') return change(value);
-  if (Array.isArray(value)) return value.map((one: Json) => inStrings(one, change));
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, inStrings(one, change)]));
 }

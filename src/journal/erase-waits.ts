@@ -16,12 +16,14 @@ interface About {
 interface Scope {
   /** Numbers of the runs of theirs, whose waits go with them. */
   readonly runs: ReadonlySet<number>;
+  /** See `Erasure`. */
+  readonly until: number;
   /** A text without their names. */
   readonly unnamed: (text: string) => string;
 }
 
 /** Of runs of others: what they were asked stays asked, but says nothing of theirs any more. */
-export function eraseWaits(store: Store, about: About, { runs, unnamed }: Scope): void {
+export function eraseWaits(store: Store, about: About, { runs, until, unnamed }: Scope): void {
   const sql = 'SELECT id, run, call_id, about, chat, value, by FROM wait';
   const rows = store.db.all<{
     id: string;
@@ -34,7 +36,7 @@ export function eraseWaits(store: Store, about: About, { runs, unnamed }: Scope)
   }>(sql);
   const own = new Set(rows.filter(({ run }) => runs.has(run)).map(({ id }) => id));
   for (const { id, run, call_id: callId, about: text, chat, value, by } of rows) {
-    if (runs.has(run)) continue;
+    if (runs.has(run) || run > until) continue;
     const isTheirAnswer = by !== null && about.principals.has(by);
     const isAskedThere = chat !== null && about.chats.has(chat);
     // A reminder of what a run of theirs asks is a wait of no run.

@@ -1,10 +1,12 @@
 /** For `People.erasures`: see `core/erasure.ts`. */
-import type { Erasures } from '../core/erasure.ts';
+import type { Erasure, Erasures } from '../core/erasure.ts';
 import type { CommitQueue } from './commit-queue.ts';
 import { journalError } from './database.ts';
 import { ERASURES, keepErasure, openErasures } from './erase-begin.ts';
+import { outboxFiles, stepFiles } from './erase-files.ts';
 import { hashIds } from './erase-ids.ts';
-import { About, callsOfRows, eraseRows, outboxFiles, stepFiles } from './erase-rows.ts';
+import { hashHistory } from './erase-keys.ts';
+import { About, callsOfRows, eraseRows } from './erase-rows.ts';
 import { dropAllCopies } from './kept-copies.ts';
 import { unflushedLines } from './session-lines.ts';
 import type { Store } from './store.ts';
@@ -24,10 +26,11 @@ export function erasuresOf(store: Store, queue: CommitQueue): Erasures {
       }),
     eraseRows: (erasure, rule) =>
       queue.write(() => {
+        refuseOlder(store, erasure);
         const calls = [...(erasure.calls ?? []), ...callsOfRows(store, erasure)];
-        const { files, told } = eraseRows(store, erasure, rule);
+        const { files, told, said, groups } = eraseRows(store, erasure, rule);
         const more = { files: [...new Set([...erasure.files, ...files])], told: [...(erasure.told ?? []), ...told] };
-        const left = { ...erasure, calls, ...more };
+        const left = { ...erasure, calls, ...more, said, groups };
         keepErasure(store, left);
         return left;
       }),
@@ -45,12 +48,15 @@ export function erasuresOf(store: Store, queue: CommitQueue): Erasures {
         })),
       ),
     outgoing: () => queue.read(() => new Set([...outboxFiles(store), ...stepFiles(store)])),
+    hashHistory: (erasure, session) => queue.write(() => hashHistory(store, erasure, session)),
     hashIds: (erasure, counts) =>
       queue.write(() => {
+        refuseOlder(store, erasure);
         hashIds(store, erasure, counts);
         const { key, at, stage: _, ...rest } = erasure;
         const none = { ids: [], names: [], chats: [], sessions: [], runs: [], files: [], calls: [], until: 0, by: '' };
-        keepErasure(store, { ...rest, ...none, left: [], unsearched: [], worked: [], told: [], key, at, stage: 'clean', counts });
+        const found = { left: [], unsearched: [], worked: [], told: [], said: [], groups: [] };
+        keepErasure(store, { ...rest, ...none, ...found, key, at, stage: 'clean', counts });
       }),
     async clean({ key }) {
       await queue.write(() => dropAllCopies(store));
@@ -66,10 +72,23 @@ export function erasuresOf(store: Store, queue: CommitQueue): Erasures {
         return emptiesLog(store);
       });
       if (!isClean) return false;
-      await queue.write(() => db.run('DELETE FROM meta WHERE name = ?', ERASURES + key));
+      // What is erased of this person later leaves copies of its own.
+      rewritten.delete(key);
+      await queue.write(() => {
+        if (openErasures(store).some((one) => one.key === key && one.stage === 'words')) throw new Error(AGAIN);
+        db.run('DELETE FROM meta WHERE name = ?', ERASURES + key);
+      });
       return true;
     },
   };
+}
+
+const AGAIN = 'it was asked for again meanwhile, so all of it is done again';
+
+/** What was found since is known to the one that was begun last. */
+function refuseOlder(store: Store, { key, at, until }: Erasure): void {
+  const stored = openErasures(store).find((one) => one.key === key);
+  if (stored && (stored.at !== at || stored.until !== until)) throw new Error(AGAIN);
 }
 
 /** The log holds earlier versions of pages. False = a reader of another process is in the way. */

@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest';
+import { formatMessages, toMessage } from '../../sessions/session-file.ts';
 import { ERASED, type Theirs } from '../core/erasure.ts';
 import type { SessionMessage } from '../core/session.ts';
-import { eraseRule, phrasesOf } from './erase-lines.ts';
+import { storedStem } from '../media/fetch-file.ts';
+import { eraseRule, knownFrom, phrasesOf } from './erase-lines.ts';
 
 const EVE: Theirs = { principals: new Set(['test:eve']), runs: new Set(['test/bot/9']), names: ['Eve'] };
 const HASH = 'erased:0';
@@ -170,4 +172,126 @@ test('words of a correction and of a recording are known where others quote and 
     `She said: ${ERASED}. And: ${ERASED}.`,
   ]);
   expect(phrasesOf(lines.slice(0, 3))).toContain('the code of the door is 4711');
+});
+
+test('an id that holds who wrote says the same of no one, in lines, in what ran beside them, and in summaries', () => {
+  const [own, ben] = ['chat/bot/group:4917@net:3EB0AA', 'chat/bot/group:ben:3EB0BB'];
+  const rule = eraseRule({ principals: new Set(['chat:4917@net']), runs: new Set(), names: [] }, 'erased:1', []);
+  const change = (id: string, more: Partial<SessionMessage> = {}) => {
+    const before = line(id, 'assistant', 'words of Ben', more);
+    const after = rule.change(before);
+    expect(after && rule.change(after)).toBeUndefined();
+    return after;
+  };
+  expect(change(`${own}#a1`)?.id).toBe('chat/bot/group:erased:1:3EB0AA#a1');
+  expect(change(`compacted:${own}:in`)?.id).toBe('compacted:chat/bot/group:erased:1:3EB0AA:in');
+  expect(change(`${ben}:in`, { beside: own })).toMatchObject({ id: `${ben}:in`, beside: 'chat/bot/group:erased:1:3EB0AA' });
+  for (const id of [`${ben}:in`, 'chat/bot/group:14917@net:3EB0AA:in', 'chat/bot/group:4917@net'])
+    expect(change(id)).toBeUndefined();
+});
+
+/** As a request of several is stored, with the files that came with it. */
+const FILES = {
+  eve: `uploads/${storedStem({ id: 'test/bot/1' }, 0)}.png`,
+  ben: `uploads/${storedStem({ id: 'test/bot/2' }, 0)}.png`,
+};
+const photo = (path: string, name: string): string => `[Photo: ${path} (image/png, 3 bytes), named “${name}” by its sender]`;
+
+test('of a request that an erased person began the words and files of those stay who were answered with it', () => {
+  const words = '[from Eve] the plan of the house\n---\n[in reply to another message: “the plan of the house”]\n';
+  const queued = 'Queued #1:\n[from Ben] my own plan of the year, see [1]\n---\nQueued #2:\n[from Eve] and mine';
+  const content = [
+    `${words}${queued}`,
+    photo(FILES.eve, 'hers'),
+    '[Voice transcription: as I say]',
+    photo(FILES.ben, 'his'),
+  ].join('\n');
+  const lines = [
+    line('test/bot/1:in', 'user', content, { by: 'test:eve', media: [FILES.eve, FILES.ben] }),
+    line('test/bot/3:in', 'user', '[from Ben] my own plan of the year, see [1]', { by: 'test:ben' }),
+  ];
+  const left = [
+    '[erased]\n---\n[in reply to another message: “[erased]”]\nQueued #1:\n[from Ben] my own plan of the year, see [1]',
+    'Queued #2:\n[erased]\n[Voice transcription: as I say]',
+  ].join('\n---\n');
+  const once = [
+    line('test/bot/1:in', 'user', `${left}\n${photo(FILES.ben, 'his')}`, { by: HASH, media: [FILES.ben] }),
+    lines[1],
+  ].flatMap((one) => one ?? []);
+  expect(erased(lines)).toEqual(once);
+  expect(erased(once)).toEqual(once);
+  expect(phrasesOf(lines.slice(0, 1))).not.toContain('my own plan of the year, see [1]');
+});
+
+test('of a request that another began goes what an erased person said with it, and the files that came with that', () => {
+  const content = '[from Ben] first\n---\nQueued #1:\n[from Eve] second\n---\nQueued #2:\n[from Ada] third';
+  const files = [FILES.ben, FILES.eve];
+  const marks = `\n${photo(FILES.ben, 'his')}\n${photo(FILES.eve, 'hers')}`;
+  const joined = [
+    { by: 'test:eve', run: 'test/bot/1' },
+    { by: 'test:ada', run: 'test/bot/4' },
+  ];
+  const before = line('test/bot/2:in', 'user', content + marks, { by: 'test:ben', media: files, joined });
+  const after = {
+    ...before,
+    content: `${content.replace('[from Eve] second', ERASED)}\n${photo(FILES.ben, 'his')}`,
+    ...{ media: [FILES.ben], joined: [{ by: HASH }, joined[1]] },
+  };
+  expect(erased([before])).toEqual([after]);
+  expect(knownFrom(EVE, [before]).runs).toEqual(['test/bot/1']);
+});
+
+test('a request of an earlier version that another began is not theirs where they said something with it', () => {
+  const before = line('test/bot/2:in', 'user', '[from Ben] first\n---\nQueued #1:\n[from Eve] second');
+  expect(erased([before])).toEqual([{ ...before, content: `[from Ben] first\n---\nQueued #1:\n${ERASED}` }]);
+});
+
+test('a sentence of theirs goes where the agent repeats it, also without the rest of its line', () => {
+  const lines = [
+    line('test/bot/1:in', 'user', '[from Eve] Hello all. The code of the door is 4711. See you.', { by: 'test:eve' }),
+    line('test/bot/2:in', 'user', '[in reply to another message: “The code of the door is 4711.”]\n[from Ada] what?', {
+      by: 'test:ada',
+    }),
+    line('test/bot/2#a1', 'assistant', 'She said: The code of the door is 4711. See you.'),
+  ];
+  expect(erased(lines).map(({ content }) => content)).toEqual([
+    ERASED,
+    '[in reply to another message: “[erased]”]\n[from Ada] what?',
+    'She said: [erased]. See you.',
+  ]);
+  expect(phrasesOf(lines.slice(0, 1))).toContain('The code of the door is 4711.');
+});
+
+test('a sentence that others may write as well stays in their words, unless it is long or was a whole line', () => {
+  const common = 'Thank you very much for that.';
+  const long = 'The code of the front door of our house is 4711';
+  const lines = [
+    line('test/bot/1:in', 'user', `[from Eve] Fine. ${common} ${long}!\nmy whole line of words`, { by: 'test:eve' }),
+    line('test/bot/2:in', 'user', `[from Ada] ${common} So: ${long}, and my whole line of words.`, { by: 'test:ada' }),
+  ];
+  expect(erased(lines)[1]?.content).toBe(`[from Ada] ${common} So: ${ERASED}, and ${ERASED}.`);
+});
+
+test('what a person said behind another goes by who they are, whatever name they had then', () => {
+  const content = '[from Ben] first\n---\nQueued #1:\n[from Evelyn] my secret';
+  const before = line('test/bot/1:in', 'user', content, { by: 'test:ben', joined: [{ by: 'test:eve', run: 'test/bot/2' }] });
+  expect(erased([before])).toEqual([
+    { ...before, content: `[from Ben] first\n---\nQueued #1:\n${ERASED}`, joined: [{ by: HASH }] },
+  ]);
+});
+
+test('a file that another of the same name sent behind theirs stays', () => {
+  const file = `uploads/${storedStem({ id: 'test/bot/2' }, 0)}.png`;
+  const content = '[from Eve] one\n---\nQueued #1:\n[from Eve] two';
+  const joined = [{ by: 'test:eve2', run: 'test/bot/2' }];
+  const [left] = erased([line('test/bot/1:in', 'user', content, { by: 'test:eve', media: [file], joined })]);
+  expect([left?.media, left?.joined]).toEqual([[file], joined]);
+});
+
+test('a request of several people that was erased and stored is not changed by the next erasure', () => {
+  const content = '[from Eve] one\n---\nQueued #1:\n[from Ben] two';
+  const joined = [{ by: 'test:ben', run: 'test/bot/2' }];
+  const once = erased([line('test/bot/1:in', 'user', content, { by: 'test:eve', joined })]);
+  const stored = toMessage(JSON.parse(formatMessages(once)), 1)?.message ?? expect.fail('not read');
+  expect(eraseRule(EVE, HASH, [stored]).change(stored)).toBeUndefined();
 });

@@ -1,35 +1,33 @@
 // lines of a session that others have a part in -> which are a person's who is erased -> `[erased]`
+import { withoutAuthors } from '../core/authored-ids.ts';
 import { ERASED, type Theirs, type WordsRule } from '../core/erasure.ts';
 import type { SessionMessage } from '../core/session.ts';
-import { fromMark, QUOTED_LINE, writtenBy } from '../lib/marks.ts';
-import { oneLine } from '../lib/one-line.ts';
+import { fromMark } from '../lib/marks.ts';
+import {
+  filesOfRuns,
+  isOfSeveral,
+  joinedWithout,
+  leadingWords,
+  runOfInput,
+  withoutJoined,
+  withoutLeading,
+} from './queued-words.ts';
+import { CORRECTED, longestFirst, namesOf, PHRASE_CHARS, sentencesIn, withoutWords, wordsIn } from './repeated-words.ts';
 
-/** Shorter words are everybody's: they are taken out only where they are quoted. */
-export const PHRASE_CHARS = 20;
-/** As far as what is quoted on the line of a mark reaches. */
-const QUOTED_CHARS = 500;
-const MOST_PHRASES = 5_000;
-/** A quotation shows as lines of their own what these end. */
-const INNER_END = /[\v\f\r\u0085\p{Zl}\p{Zp}]+/u;
-/** Below the last line of a quotation that was cut (`blockMark`). */
-const CUT = /^ {2}\(\d+ more characters of it are left out\)$/;
-/** How the head of such a quotation ends. */
-const BELOW = ', quoted below:';
-/** Before the words of an edited message (`prepare.ts`). */
-const CORRECTED = /^\[correction of an earlier message\] /;
-/** Who wrote a line of a group; the name of a person of the same name was erased. */
-const AUTHOR = /^\[(?:from [^\]]*|erased)\] /;
 const NAMED = /^\[from ([^\]]*)\] /;
 /** As the mark calls people whose names show nothing (`nameInMark`). */
 const NAMELESS = 'unnamed';
-/** What was said in a recording stands in a mark. */
-const SPOKEN = /^\[Voice transcription: (.*)\]$/;
 const INPUT = ':in';
 /** How ids of summaries begin. No key of a message does: no channel has such a name. */
 const SUMMARY = 'compacted:';
 
 export interface LineRule {
   readonly change: (line: SessionMessage) => SessionMessage | undefined;
+  /**
+   * The same of lines of others alone. It comes first: it needs the words of the person, which are erased by
+   * `change`.
+   */
+  readonly changeOthers: (line: SessionMessage) => SessionMessage | undefined;
   /** Lines that are theirs, as they were. */
   readonly own: readonly SessionMessage[];
 }
@@ -47,25 +45,56 @@ export function eraseRule(
   lines: readonly SessionMessage[],
   told: readonly string[] = [],
 ): LineRule {
-  const runs = new Set(theirs.runs);
+  const unauthored = withoutAuthors(theirs.principals, hash);
+  const runs = new Set([...theirs.runs].flatMap((run) => [run, unauthored(run)]));
   const isTheirs = (by: string | undefined): boolean => by !== undefined && (theirs.principals.has(by) || by === hash);
   const marks = theirs.names.map(fromMark);
   for (const line of lines)
     if (line.id.endsWith(INPUT) && (isTheirs(line.by) || (line.by === undefined && isSaidBy(line, marks))))
-      runs.add(line.id.slice(0, -INPUT.length));
+      runs.add(runOfInput(line));
+  for (const { by, run } of lines.flatMap(({ joined = [] }) => joined)) if (isTheirs(by) && run !== undefined) runs.add(run);
   const isOwn = ({ id, by }: SessionMessage): boolean => isTheirs(by) || isOfRun(id, runs);
   const own = lines.filter((line) => isOwn(line) && line.content !== ERASED);
-  const hasOwn = lines.some(isOwn);
+  const hasOwn = lines.some((line) => isOwn(line) || line.joined?.some(({ by }) => isTheirs(by)));
   const scrub = scrubber(own, told, theirs);
+  const isTheirFile = filesOfRuns(runs);
+  const othersOf = (line: SessionMessage): Pick<SessionMessage, 'content' | 'media' | 'joined'> => {
+    const { content, ...media } = withoutLeading(line, marks, isTheirFile, isTheirs);
+    const joined = line.joined && joinedWithout(line.joined, isTheirs, hash);
+    return { ...media, content: scrub({ ...line, content })?.content ?? content, ...(joined ? { joined } : {}) };
+  };
+  const ofOthers = (line: SessionMessage): SessionMessage | undefined => {
+    const left = withoutJoined(line, { isTheirs, hash, marks, isTheirFile });
+    return scrub(left ?? line) ?? left;
+  };
+  const changed: LineRule['change'] = (line) => {
+    // No words: it begins a session anew.
+    if (line.cut) return undefined;
+    if (isOwn(line)) return erased(line, hash, isOfSeveral(line, marks) ? othersOf(line) : undefined);
+    if (isSummary(line) && hasOwn) return withoutSummary(line);
+    return ofOthers(line);
+  };
   return {
     own,
-    change(line) {
-      // No words: it begins a session anew.
-      if (line.cut) return undefined;
-      if (isOwn(line)) return erased(line, hash);
-      return isSummary(line) && hasOwn ? withoutSummary(line) : scrub(line);
-    },
+    changeOthers: (line) => (line.cut || isOwn(line) || isSummary(line) ? undefined : ofOthers(line)),
+    change: (line) => withIds(line, changed(line), unauthored),
   };
+}
+
+/** Ids of all lines, since summaries and runs that wait are called by them. */
+function withIds(line: SessionMessage, changed: SessionMessage | undefined, change: (id: string) => string): typeof changed {
+  const left = changed ?? line;
+  const [id, beside] = [change(left.id), left.beside && change(left.beside)];
+  if (id === left.id && beside === left.beside) return changed;
+  return { ...left, id, ...(beside === undefined ? {} : { beside }) };
+}
+
+/** Whether what could not be read of a session is theirs: it has their id, their name or the key of a run. */
+export function isNamedBy({ principals, runs, names }: Theirs): (unreadable: string) => boolean {
+  const quoted = [...principals, ...[...runs].map((run) => `${run}${INPUT}`)].map((text) => JSON.stringify(text));
+  const marks = names.map((name) => JSON.stringify(fromMark(name)).slice(1, -1));
+  const calls = [...runs].map((run) => `${JSON.stringify(run).slice(0, -1)}#`);
+  return (unreadable) => [...quoted, ...calls, ...marks].some((text) => unreadable.includes(text));
 }
 
 /** The names under which they wrote, and the keys of their runs, as far as lines say whose they are. */
@@ -79,7 +108,8 @@ export function knownFrom(
     // What stands below is of others whose messages were answered with it.
     return rows.find((name) => name !== undefined && name !== NAMELESS) ?? [];
   });
-  return { names, runs: own.map(({ id }) => id.slice(0, -INPUT.length)) };
+  const joined = lines.flatMap(({ joined: all = [] }) => all.filter(({ by }) => principals.has(by)));
+  return { names, runs: [...own.map(runOfInput), ...joined.flatMap(({ run }) => run ?? [])] };
 }
 
 /**
@@ -97,8 +127,17 @@ function withoutSummary(line: SessionMessage): SessionMessage | undefined {
 /** For rows: what they said is known from there. */
 export function wordsRule(theirs: Theirs, hash: string, said: readonly string[]): ReturnType<WordsRule> {
   const rule = eraseRule(theirs, hash, []);
-  const text = withoutWords({ said: said.flatMap(wordsIn), answered: [], ...namesOf(theirs) });
-  return { text, line: (line) => rule.change(line) ?? scrubbed(line, text) };
+  const text = withoutWords({
+    ...{ said: said.flatMap(wordsIn), sentences: said.flatMap(sentencesIn), answered: [] },
+    ...namesOf(theirs),
+  });
+  return {
+    text,
+    line(line) {
+      const left = rule.change(line);
+      return scrubbed(left ?? line, text) ?? left;
+    },
+  };
 }
 
 /** Also of runs that it began: their keys begin with its own. */
@@ -108,23 +147,33 @@ function isOfRun(id: string, runs: ReadonlySet<string>): boolean {
   return false;
 }
 
-/** What is told of others stands in the same text, behind two spaces. */
+/** What is told of others stands in the same text, behind two spaces, or below the words. */
 function isSaidBy({ role, content }: SessionMessage, marks: readonly string[]): boolean {
   if (role !== 'user') return false;
-  const rows = content.split('\n').map((row) => row.replace(CORRECTED, ''));
+  const rows = leadingWords(content)
+    .split('\n')
+    .map((row) => row.replace(CORRECTED, ''));
   return rows.some((row) => marks.some((mark) => row.startsWith(`${mark} `)));
 }
 
 /** Undefined = it says nothing any more. What the wires check stays: roles, calls and their results. */
-function erased(line: SessionMessage, hash: string): SessionMessage | undefined {
+function erased(
+  line: SessionMessage,
+  hash: string,
+  /** What others said with it. */
+  others: Pick<SessionMessage, 'content' | 'media' | 'joined'> | undefined,
+): SessionMessage | undefined {
   const { id, role, content, tool_calls: calls, tool_call_id: call, taint, timestamp } = line;
   const isCalls = role === 'assistant' && content === '' && (calls?.length ?? 0) > 0;
   const said = isCalls ? '' : ERASED;
+  const { joined: _joined, ...shared } = others ?? {};
   const left = {
-    ...{ id, role, content: said },
+    ...{ id, role, content: said, ...shared },
     ...(calls === undefined ? {} : { tool_calls: calls.map(({ id: callId, name }) => ({ id: callId, name, arguments: '{}' })) }),
     ...(call === undefined ? {} : { tool_call_id: call }),
     ...(id.endsWith(INPUT) || line.by !== undefined ? { by: hash } : {}),
+    // In the order of the file: what was erased before must be the same.
+    ...(others?.joined ? { joined: others.joined } : {}),
     ...(taint === undefined ? {} : { taint }),
     timestamp,
   };
@@ -133,7 +182,10 @@ function erased(line: SessionMessage, hash: string): SessionMessage | undefined 
 
 /** Longer words of a person in lines of theirs: what of them is known again elsewhere. */
 export function phrasesOf(own: readonly SessionMessage[]): readonly string[] {
-  const said = own.filter(isSaid).flatMap(({ content }) => wordsIn(content));
+  const said = own
+    .filter(isSaid)
+    .map(({ content }) => leadingWords(content))
+    .flatMap((words) => [...wordsIn(words), ...sentencesIn(words)]);
   return longestFirst(said.filter((words) => words.length >= PHRASE_CHARS));
 }
 
@@ -142,36 +194,24 @@ function isSaid({ role, by }: SessionMessage): boolean {
   return role === 'user' || by !== undefined;
 }
 
-/** How they are named in what is told and quoted of them. */
-interface Named {
-  /** `[from NAME]` */
-  readonly marks: readonly string[];
-  /**
-   * As in `in reply to another message (written by NAME, not by the sender)`; some channels show the id
-   * there.
-   */
-  readonly origins: readonly string[];
-}
-
-function namesOf({ names, principals }: Theirs): Named {
-  const shown = [...names, ...[...principals].map((principal) => principal.slice(principal.indexOf(':') + 1))];
-  return { marks: names.map(fromMark), origins: shown.map((name) => `(${writtenBy(name)})`) };
-}
-
 /** Takes out of lines of others what they repeat. */
 function scrubber(own: readonly SessionMessage[], told: readonly string[], theirs: Theirs): LineRule['change'] {
-  const wordsOf = (lines: readonly SessionMessage[]): string[] => lines.flatMap(({ content }) => wordsIn(content));
+  const marks = theirs.names.map(fromMark);
+  const leading = (lines: readonly SessionMessage[]): string[] => lines.map(({ content }) => leadingWords(content, marks));
+  const said = [...leading(own.filter(isSaid)), ...told];
+  const answered = leading(own.filter((line) => line.role === 'assistant' && !isSaid(line)));
   const text = withoutWords({
-    said: [...wordsOf(own.filter(isSaid)), ...told.flatMap(wordsIn)],
-    answered: wordsOf(own.filter((line) => line.role === 'assistant' && !isSaid(line))),
+    ...{ said: said.flatMap(wordsIn), sentences: said.flatMap(sentencesIn), answered: answered.flatMap(wordsIn) },
     ...namesOf(theirs),
   });
   return (line) => scrubbed(line, text);
 }
 
+type Change = ReturnType<WordsRule>['text'];
+
 /** Undefined = nothing of it changes. */
-function scrubbed(line: SessionMessage, text: (text: string) => string): SessionMessage | undefined {
-  const content = text(line.content);
+function scrubbed(line: SessionMessage, text: Change): SessionMessage | undefined {
+  const content = text(line.content, line.role === 'user');
   const reasoning = line.reasoning_content === undefined ? undefined : text(line.reasoning_content);
   const calls = line.tool_calls?.map((call) => ({ ...call, arguments: text(call.arguments) }));
   const isSame =
@@ -187,88 +227,4 @@ function scrubbed(line: SessionMessage, text: (text: string) => string): Session
     ...(reasoning === undefined ? {} : { reasoning_content: reasoning }),
     ...(calls === undefined ? {} : { tool_calls: calls }),
   };
-}
-
-interface Words extends Named {
-  readonly said: readonly string[];
-  /** By the agent, to them: others may quote it, and it may be anyone's where it only stands in a text. */
-  readonly answered: readonly string[];
-}
-
-/** Takes out what is told under their name, their longer sentences, and what is quoted of theirs. */
-function withoutWords({ said, answered, marks, origins }: Words): (text: string) => string {
-  const phrases = longestFirst(said);
-  const long = phrases.filter((words) => words.length >= PHRASE_CHARS);
-  const quoted = [...phrases, ...longestFirst(answered)];
-  return (text) => {
-    let left = withoutQueued(text, marks);
-    if (marks.some((mark) => left.includes(mark)))
-      left = eachRow(left, (row) => (marks.some((mark) => row.startsWith(`  ${mark} `)) ? `  ${ERASED}` : row));
-    if (origins.some((origin) => left.includes(origin))) left = withoutOrigins(left, origins);
-    for (const mark of marks) left = left.replaceAll(mark, ERASED);
-    for (const words of long) if (left.includes(words)) left = left.replaceAll(words, ERASED);
-    if (left.includes(`\n${QUOTED_LINE}`)) left = withoutQuoted(left, quoted);
-    if (left.includes('“')) for (const words of quoted) left = left.replaceAll(`“${words}”`, `“${ERASED}”`);
-    return left;
-  };
-}
-
-/** A whole line that is quoted, also the one in which a long quotation was cut. */
-function withoutQuoted(text: string, phrases: readonly string[]): string {
-  const whole = new Set(phrases.map((words) => words.trimEnd()));
-  const rows = text.split('\n');
-  const isErased = (row: string, n: number): boolean => {
-    if (!row.startsWith(QUOTED_LINE)) return false;
-    const said = row.slice(QUOTED_LINE.length);
-    const isCut = CUT.test(rows[n + 1] ?? '');
-    return whole.has(said) || (isCut && said !== '' && phrases.some((words) => words.startsWith(said)));
-  };
-  return rows.map((row, n) => (isErased(row, n) ? `${QUOTED_LINE}${ERASED}` : row)).join('\n');
-}
-
-function longestFirst(words: readonly string[]): readonly string[] {
-  return [...new Set(words)].sort((a, b) => b.length - a.length).slice(0, MOST_PHRASES);
-}
-
-function eachRow(text: string, change: (row: string) => string): string {
-  return text.split('\n').map(change).join('\n');
-}
-
-/** Takes out what requests that name the author reply to (`prepare.ts`), with all that is quoted below. */
-function withoutOrigins(text: string, origins: readonly string[]): string {
-  let isBelow = false;
-  return text
-    .split('\n')
-    .flatMap((row) => {
-      const isQuoted = isBelow && (row === ']' || row.startsWith('  '));
-      isBelow = isQuoted && row !== ']';
-      if (isQuoted) return [];
-      if (!origins.some((origin) => row.startsWith(`[in reply to another message ${origin}`))) return [row];
-      isBelow = row.endsWith(BELOW);
-      return [`[in reply to another message: “${ERASED}”]`];
-    })
-    .join('\n');
-}
-
-/** Words of several people that were one request: each of them, but for the first, has a head of its own. */
-const QUEUED = /\n---\n(?=(?:\[[^\n]*\n(?:(?: {2}[^\n]*\n)+\]\n)?)?Queued #\d+:\n\[from )/;
-const QUEUED_HEAD = /^(?:\[[^\n]*\n(?:(?: {2}[^\n]*\n)+\]\n)?)?(Queued #\d+:\n)/;
-
-function withoutQueued(text: string, marks: readonly string[]): string {
-  if (!text.includes('\nQueued #')) return text;
-  const left = text.split(QUEUED).map((said) => {
-    const [all = '', head = ''] = QUEUED_HEAD.exec(said) ?? [];
-    return head !== '' && marks.some((mark) => said.startsWith(`${mark} `, all.length)) ? `${head}${ERASED}` : said;
-  });
-  return left.join('\n---\n');
-}
-
-/** The words of a line, as others may repeat them: whole, line by line, and as a quotation shows them. */
-function wordsIn(content: string): readonly string[] {
-  const rows = content.split('\n').filter((row) => !row.startsWith('  ') && row !== ']');
-  const bare = rows.map((row) => row.replace(CORRECTED, '').replace(AUTHOR, '').replace(SPOKEN, '$1'));
-  const said = bare.filter((row) => row !== '' && !row.startsWith('['));
-  const whole = said.join('\n');
-  const quoted = oneLine(whole.replace(/[“”]/g, '"'), QUOTED_CHARS);
-  return [whole, quoted, ...said, ...said.flatMap((row) => row.split(INNER_END))].filter((text) => text.trim().length > 1);
 }

@@ -8,7 +8,7 @@ import { admit, message } from '../testing/journal-rows.ts';
 import { Erasing } from './erasing.ts';
 
 /** Erasures that fail as soon as they have begun, on a ticker with nothing else that has a date. */
-async function setup() {
+async function setup({ aheadMs = 0 } = {}) {
   const dir = await tempDir();
   const [clock, logger] = [new JumpingClock(Date.UTC(2026, 10, 29)), new MemoryLogger()];
   const opened = await openJournal({ dir: dir.path, clock, remains: () => ({ lines: [], tools: [] }) });
@@ -17,7 +17,9 @@ async function setup() {
     await opened.journal.accept([admit(message(senderId, { senderId }))]);
     await opened.journal.commit([{ kind: 'erase', who: { channel: 'test', senderId }, by: 'cli' }]);
   };
+  clock.jump(aheadMs);
   await begin('eve');
+  clock.jump(-aheadMs);
   const failing = Promise.withResolvers<void>();
   const erasing = new Erasing({
     ...{ erasures: opened.people.erasures, store: {} as SessionStore, dataDir: dir.path, clock, logger },
@@ -61,4 +63,17 @@ test('an erasure that was begun while another one was under way begins once that
   await at.clock.advance(60_000);
   await until('both are tried', () => at.failed() === 3);
   expect(at.begun.toSorted()).toEqual(['bob', 'eve', 'eve']);
+});
+
+test('an erasure that was begun by a clock that was ahead is finished now, and tried again a minute after it failed', async () => {
+  await using at = await setup({ aheadMs: 20 * 24 * 3_600_000 });
+  await until('it is under way', () => at.begun.length === 1 && at.clock.sleeping === 1);
+  at.clock.jump(20 * 24 * 3_600_000);
+  at.fail();
+  await until('it fails', () => at.failed() === 1);
+  at.clock.jump(-20 * 24 * 3_600_000);
+  await at.clock.advance(60_000);
+  await until('the ticker has looked once more', () => at.clock.sleeping === 1);
+  await at.clock.advance(60_000);
+  await until('it is tried again', () => at.failed() >= 2);
 });

@@ -18,6 +18,7 @@ export class Erasing implements Dated, AsyncDisposable {
   readonly #options: ErasingOptions;
   readonly #stop = new AbortController();
   #running: Promise<void> | undefined;
+  /** By the clock that cannot be set. */
   #notBefore = 0;
 
   constructor(options: ErasingOptions) {
@@ -27,9 +28,11 @@ export class Erasing implements Dated, AsyncDisposable {
   async earliest(): Promise<number | undefined> {
     if (this.#stop.signal.aborted) return undefined;
     // It may fail, and others may be begun meanwhile: nothing wakes the ticker for them.
-    if (this.#running) return this.#options.clock.now() + RETRY_MS;
-    const [first] = await this.#options.erasures.open();
-    return first && Math.max(first.at, this.#notBefore);
+    const { clock, erasures } = this.#options;
+    if (this.#running) return clock.now() + RETRY_MS;
+    if ((await erasures.open()).length === 0) return undefined;
+    // At once, whatever the date on which it was begun: that clock may have been ahead.
+    return clock.now() + Math.max(0, this.#notBefore - clock.monotonic());
   }
 
   async fire(): Promise<void> {
@@ -48,17 +51,32 @@ export class Erasing implements Dated, AsyncDisposable {
   async #finishAll(open: readonly Erasure[]): Promise<void> {
     const { clock, logger } = this.#options;
     const { signal } = this.#stop;
-    for (const erasure of open) {
+    const keys = open.map(({ key }) => key);
+    for (const key of keys) {
+      let erasure: Erasure | undefined;
       try {
+        // It may have been asked for again while the others were finished.
+        erasure = await this.#openOf(key);
+        if (!erasure) continue;
         const onLeft = ({ left, unsearched }: LeftFiles): void =>
-          logger.warn('person.left', { person: erasure.key, files: [...left], unsearched: [...unsearched] });
+          logger.warn('person.left', { person: key, files: [...left], unsearched: [...unsearched] });
         await finishErasure(erasure, { ...this.#options, signal, isAlone: false, onLeft });
-        logger.info('person.erased', { person: erasure.key });
+        logger.info('person.erased', { person: key });
       } catch (error) {
         if (signal.aborted) return;
-        this.#notBefore = clock.now() + RETRY_MS;
-        logger.warn('person.not-erased', { person: erasure.key, detail: errorText(error), retryInMs: RETRY_MS });
+        const now = await this.#openOf(key);
+        if (erasure && now && (now.at !== erasure.at || now.until > erasure.until)) {
+          // It was asked for again meanwhile: from the beginning, at once.
+          keys.push(key);
+          continue;
+        }
+        this.#notBefore = clock.monotonic() + RETRY_MS;
+        logger.warn('person.not-erased', { person: key, detail: errorText(error), retryInMs: RETRY_MS });
       }
     }
+  }
+
+  async #openOf(key: string): Promise<Erasure | undefined> {
+    return (await this.#options.erasures.open()).find((one) => one.key === key);
   }
 }

@@ -14,9 +14,10 @@ import { writeFileAtomic } from '../lib/atomic-file.ts';
 import { isErrno, orNone } from '../lib/errno.ts';
 import { removeTree } from '../lib/remove-tree.ts';
 import { eraseFilesOfCalls } from './call-files.ts';
-import { eraseRule, knownFrom, wordsRule } from './erase-lines.ts';
+import { eraseRule, isNamedBy, knownFrom, type LineRule, wordsRule } from './erase-lines.ts';
 import { eraseFiles, leftName, madeFiles, type SessionLines, workspaceOf } from './made-files.ts';
 import { isNoText, type SearchOptions } from './search-files.ts';
+import { removeStrays } from './stray-files.ts';
 import { sessionWorkspacePath } from './workspace.ts';
 import { eraseUploads, eraseWritten, writtenPaths } from './written-files.ts';
 
@@ -67,8 +68,11 @@ export async function finishErasure(begun: Erasure, options: ErasureOptions): Pr
     erasure = await options.erasures.eraseRows({ ...erasure, left, unsearched }, rule);
     const { files, ...sum } = await eraseSessions(erasure, options);
     const counts = { ...erasure.counts, ...sum, files: files + made.count };
+    // Turns that were under way have ended since: what they committed may repeat words of the person.
+    erasure = await options.erasures.eraseRows(erasure, rule);
     await eraseOutgoing(erasure, options);
     await forgetUploads(erasure, options.dataDir);
+    await removeStrays(options.dataDir, options.isAlone);
     const isThere = (file: string): boolean => isStillThere(options.dataDir, file);
     const stays = { left: left.filter(isThere), unsearched: unsearched.filter(isThere) };
     if (stays.left.length + stays.unsearched.length > 0) options.onLeft(stays);
@@ -183,20 +187,25 @@ async function eraseSessions(erasure: Erasure, options: ErasureOptions): Promise
         return;
       }
       const toldThere = (erasure.told ?? []).flatMap((one) => (one.session === session ? one.text : []));
-      const { changed, left } = await store.redact(session, async (lines) => {
-        const rule = eraseRule(theirs, erasure.key, lines, toldThere);
+      const ruleOf = (lines: readonly SessionMessage[]): LineRule => eraseRule(theirs, erasure.key, lines, toldThere);
+      // What others repeat first: once their own lines are erased it is not known any more.
+      const repeated = await store.redact(session, async (lines) => {
+        const rule = ruleOf(lines);
         sum.files += await eraseUploads(session, rule.own, erasure, dataDir);
         const workspace = workspaceOf(dataDir, session);
         sum.files += await eraseWritten(workspace, lines, new Set(rule.own), byOthers.get(workspace));
         sum.files += await eraseFilesOfCalls(workspace, rule.own.flatMap(callsOf));
-        return rule.change;
+        return rule.changeOthers;
       });
-      sum.lines += changed;
+      const { changed, left } = await store.redact(session, async (lines) => ruleOf(lines).change, isNamedBy(theirs));
+      await options.erasures.hashHistory(erasure, session);
+      sum.lines += repeated.changed + changed;
       // Of a sub-agent or a task of theirs: nothing of it is another's.
       if (changed > 0 && left === 0 && OF_A_RUN.test(session)) await removeSession(session, options);
     });
   }
-  for (const session of erasure.sessions.filter((own) => splitKey(own).topic === undefined)) await removeUser(session, dataDir);
+  for (const session of erasure.sessions.filter((own) => splitKey(own).topic === undefined))
+    await apart(session, () => removeUser(session, dataDir));
   return sum;
 }
 
@@ -214,7 +223,7 @@ async function writtenByOthers(
     const workspace = workspaceOf(dataDir, session);
     const paths = written.get(workspace) ?? new Set();
     written.set(workspace, paths);
-    for (const path of lines.filter((line) => !own.has(line)).flatMap(writtenPaths)) paths.add(path);
+    for (const path of lines.filter((line) => !own.has(line)).flatMap((line) => writtenPaths(line))) paths.add(path);
   }
   return written;
 }

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
-import { mkdir, readdir, rename, symlink, truncate, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, rename, rm, symlink, truncate, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
@@ -85,6 +85,21 @@ test.each([
   const { theirs, left } = await found({ dir: dir.path, files: [file], parts: [[...ofEve(), ...lines]] });
   expect(names(theirs)).toEqual([]);
   expect(left).toEqual([expect.stringMatching(`/${file}$`)]);
+});
+
+test('a file that calls of the person only changed stays, and is named, also where it holds no words of theirs', async () => {
+  await using dir = await tempDir();
+  const changes = { id: 'call-e', name: 'edit_file', arguments: JSON.stringify({ path: './plan.txt' }) };
+  const lines = ofEve().map((line) => (line.tool_calls ? { ...line, tool_calls: [...line.tool_calls, changes] } : line));
+  const parts = [lines];
+  const withWords = await found({ dir: dir.path, files: ['plan.txt'], parts });
+  const named = [expect.stringMatching(/\/plan\.txt$/)];
+  expect([names(withWords.theirs), withWords.left]).toEqual([[], named]);
+  await writeFile(join(workspaceOf(dir.path, GROUP), 'plan.txt'), 'of Ben');
+  const without = await found({ dir: dir.path, files: [], parts });
+  expect([names(without.theirs), without.left]).toEqual([[], named]);
+  await rm(join(workspaceOf(dir.path, GROUP), 'plan.txt'));
+  expect((await found({ dir: dir.path, files: [], parts })).left).toEqual([]);
 });
 
 test('a call and its result may lie in different parts of a session', async () => {

@@ -1,16 +1,19 @@
 // lines of all sessions -> when calls of a person and of others ran, and what the person said -> files of
 //   shared workspaces that hold their words: those made in calls of theirs alone and named by no other
+import { existsSync } from 'node:fs';
 import { lstat, unlink } from 'node:fs/promises';
-import { relative } from 'node:path';
+import { join, relative } from 'node:path';
 import type { Theirs, WorkedIn } from '../core/erasure.ts';
 import { sessionOfArchive } from '../core/ids.ts';
 import type { SessionMessage } from '../core/session.ts';
 import { ByteSearch, encodedForms } from '../lib/byte-search.ts';
 import { writeIn } from '../lib/remove-tree.ts';
 import { WorkspaceDirectory } from '../workspace/path.ts';
-import { eraseRule, PHRASE_CHARS, phrasesOf } from './erase-lines.ts';
+import { eraseRule, phrasesOf } from './erase-lines.ts';
+import { PHRASE_CHARS } from './repeated-words.ts';
 import { FileSearch, isGone, type SearchOptions } from './search-files.ts';
 import { sessionWorkspacePath } from './workspace.ts';
+import { madePaths, writtenPaths } from './written-files.ts';
 
 /** Shorter names and ids stand in files of everybody. */
 const NAME_CHARS = 6;
@@ -60,6 +63,9 @@ interface Place {
   since: number;
   /** Files that came with messages and were not removed yet. */
   readonly uploads: Set<string>;
+  /** Files that tools wrote for the person: as a whole, and in any way. */
+  readonly made: Set<string>;
+  readonly written: Set<string>;
 }
 
 /** Lines of a session, or the next ones of it. */
@@ -100,8 +106,9 @@ export interface MadeFiles {
    */
   readonly theirs: readonly MadeFile[];
   /**
-   * Below the data directory, sorted: others may have a part in these, or they are no files of a workspace.
-   * One that ends with `/` is a workspace with more files than are looked at.
+   * Below the data directory, sorted: others may have a part in these, also in files that tools only changed
+   * for the person, or they are no files of a workspace. One that ends with `/` is a workspace with more
+   * files than are looked at.
    */
   readonly left: readonly string[];
   /**
@@ -129,12 +136,15 @@ export async function madeFiles(options: MadeFilesOptions): Promise<MadeFiles> {
   const theirs: MadeFile[] = [];
   const search = new FileSearch({ searches, signal, onProgress });
   for (const [workspace, place] of places) {
+    const changed = new Set([...place.written].filter((path) => !place.made.has(path)));
+    for (const path of changed) if (existsSync(join(workspace, path))) left.push(relative(dataDir, join(workspace, path)));
     if (place.since === Number.POSITIVE_INFINITY) continue;
     const onMore = (): number => left.push(`${relative(dataDir, workspace)}/`);
     for await (const { path, kind, birthtimeMs, ctimeMs } of search.in(workspace, onMore)) {
       const file = { workspace, path, changedAt: ctimeMs };
       // What came with a message is found by its name.
       const isUpload = path.startsWith('uploads/');
+      if (changed.has(path)) continue;
       if (kind !== 'words') {
         if (ctimeMs >= place.since && !place.uploads.has(path))
           unsearched.add(leftName(dataDir, { ...file, path: path.replace(IN_REPOSITORY, '$1') }));
@@ -168,12 +178,15 @@ async function readSessions(options: MadeFilesOptions): Promise<Read> {
     const elsewhere = worked.find((one) => one.session === base && !isOwn(one.workspace))?.workspace;
     if (isOwn(session) && elsewhere === undefined) continue;
     const workspace = workspaceOf(dataDir, elsewhere ?? session);
-    const place = places.get(workspace) ?? { own: [], others: [], since: Number.POSITIVE_INFINITY, uploads: new Set() };
+    const files: Pick<Place, 'uploads' | 'made' | 'written'> = { uploads: new Set(), made: new Set(), written: new Set() };
+    const place = places.get(workspace) ?? { own: [], others: [], since: Number.POSITIVE_INFINITY, ...files };
     places.set(workspace, place);
     for (const { timestamp } of own) place.since = Math.min(place.since, Date.parse(timestamp) || 0);
     for (const { media = [] } of lines) for (const path of media) place.uploads.add(path);
     const calls = begun.get(session) ?? { own: new Map(), others: new Map() };
     begun.set(session, calls);
+    for (const path of own.flatMap(madePaths)) place.made.add(path);
+    for (const path of own.flatMap((line) => writtenPaths(line))) place.written.add(path);
     // One by one: a call takes no more arguments than the stack holds.
     for (const span of spansOf(own, calls.own)) place.own.push(span);
     for (const span of spansOf(without(lines, own), calls.others)) place.others.push(span);

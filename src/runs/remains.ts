@@ -1,5 +1,6 @@
 // row and recorded steps -> what its session keeps of a turn that ended without its agent
 import { interrupted } from '../agent/interrupted.ts';
+import { principalOf } from '../core/ids.ts';
 import type { InboundMessage } from '../core/message.ts';
 import type { Clock } from '../core/ports.ts';
 import type { Remains, RemainsOf, RunRow } from '../core/run.ts';
@@ -33,7 +34,7 @@ export function remainsOf({ clock, isCommand }: RemainsOptions): RemainsOf {
 }
 
 type InputOf = Pick<RunRow, 'key' | 'acceptedAt' | 'authority'> & {
-  readonly message?: Pick<InboundMessage, 'isGroup'> | undefined;
+  readonly message?: Pick<InboundMessage, 'isGroup' | 'queued'> | undefined;
 };
 
 /** The line of what a run was asked, below what it is told first (`opening`). */
@@ -47,7 +48,13 @@ export function inputLine(
     content: opening === '' || content === '' ? opening + content : `${opening}\n${content}`,
     ...(media.length > 0 ? { media } : {}),
     // In a private chat all is theirs, which its name says.
-    ...(row.message && !row.message.isGroup ? {} : { by: row.authority.principal }),
+    ...(row.message && !row.message.isGroup ? {} : { by: row.authority.principal, ...joinedWith(row) }),
     timestamp: new Date(acceptedAt).toISOString(),
   };
+}
+
+/** Files of others lie beside those of the person. */
+function joinedWith({ message, authority }: Pick<InputOf, 'message' | 'authority'>): Pick<SessionMessage, 'joined'> {
+  const joined = (message?.queued ?? []).map((one) => ({ by: principalOf(one), run: one.id }));
+  return joined.some(({ by }) => by !== authority.principal) ? { joined } : {};
 }

@@ -5,24 +5,28 @@ import { basename, join } from 'node:path';
 import type { Erasure } from '../core/erasure.ts';
 import type { SessionMessage } from '../core/session.ts';
 import { isErrno, orNone } from '../lib/errno.ts';
+import { fromMark } from '../lib/marks.ts';
 import { removeTree, writeIn } from '../lib/remove-tree.ts';
 import { storedStem } from '../media/fetch-file.ts';
 import { openParent, PathRefusal, splitWorkspacePath, WorkspaceDirectory } from '../workspace/path.ts';
 import { MAX_FILES } from './prepare.ts';
+import { isOfSeveral, runOfInput } from './queued-words.ts';
 import { sessionWorkspacePath } from './workspace.ts';
 
 /** Tools that write the file that their argument `path` names. */
 const WRITING = ['write_file', 'edit_file', 'diff_edit'];
+/** They change a file that is there: whose it is they do not say. */
+const CHANGING = ['edit_file', 'diff_edit'];
 const CONVERTING = 'convert_markdown_to_docx';
 
 /** Files that came with their messages into a chat of several. */
 export async function eraseUploads(
   session: string,
   own: readonly SessionMessage[],
-  { runs }: Erasure,
+  theirs: Pick<Erasure, 'runs' | 'names'>,
   dataDir: string,
 ): Promise<number> {
-  const paths = await uploadsOf(session, own, runs, dataDir);
+  const paths = await uploadsOf(session, own, theirs, dataDir);
   if (paths.length === 0) return 0;
   try {
     await using folder = await WorkspaceDirectory.open(sessionWorkspacePath(dataDir, session), ['uploads']);
@@ -36,22 +40,27 @@ export async function eraseUploads(
   }
 }
 
-/** `own`: lines of theirs in this session; `runs`: keys of runs of theirs. */
+/** `own`: lines of theirs in this session. */
 export async function uploadsOf(
   session: string,
   own: readonly SessionMessage[],
-  runs: readonly string[],
+  { runs, names }: Pick<Erasure, 'runs' | 'names'>,
   dataDir: string,
 ): Promise<readonly string[]> {
   const dir = join(sessionWorkspacePath(dataDir, session), 'uploads');
+  // Of what others said with it the files are theirs.
+  const marks = names.map(fromMark);
+  const shared = own.filter((line) => isOfSeveral(line, marks));
+  const alone = own.filter((line) => !shared.includes(line));
   const paths = new Set(
-    own.flatMap(({ media = [] }) => media).filter((path) => path.startsWith('uploads/') && !path.includes('..')),
+    alone.flatMap(({ media = [] }) => media).filter((path) => path.startsWith('uploads/') && !path.includes('..')),
   );
-  const stems = new Set(runs.flatMap((id) => Array.from({ length: MAX_FILES }, (_, index) => storedStem({ id }, index))));
-  const names = await readdir(dir).catch(orNone);
+  const keys = [...runs, ...shared.map(runOfInput)];
+  const stems = new Set(keys.flatMap((id) => Array.from({ length: MAX_FILES }, (_, index) => storedStem({ id }, index))));
+  const stored = await readdir(dir).catch(orNone);
   // A file of which no type is known has a name without an ending.
   const known = new Set([...stems, ...[...paths].map((path) => stemOf(path.slice('uploads/'.length)))]);
-  return names.filter((name) => known.has(stemOf(name))).map((name) => join(dir, name));
+  return stored.filter((name) => known.has(stemOf(name))).map((name) => join(dir, name));
 }
 
 function stemOf(name: string): string {
@@ -82,15 +91,27 @@ export async function eraseWritten(
   return count;
 }
 
-/** Paths in the workspace that calls of these lines wrote, and no call of the other lines. */
+/**
+ * Paths in the workspace that calls of these lines wrote as a whole, and no call of the other lines. A file
+ * that they only changed is none: a program of another may have made it, or another sent it.
+ */
 export function writtenAlone(lines: readonly SessionMessage[], own: ReadonlySet<SessionMessage>): readonly string[] {
-  const others = new Set(lines.filter((line) => !own.has(line)).flatMap(writtenPaths));
-  return [...new Set([...own].flatMap(writtenPaths))].filter((path) => !others.has(path));
+  const others = new Set(lines.filter((line) => !own.has(line)).flatMap((line) => writtenPaths(line)));
+  return [...new Set([...own].flatMap(madePaths))].filter((path) => !others.has(path));
+}
+
+/** Those of `writtenPaths` that the calls wrote as a whole. */
+export function madePaths(line: SessionMessage): readonly string[] {
+  return writtenPaths(line, (tool) => !CHANGING.includes(tool));
 }
 
 /** Paths in the workspace that the calls of a line wrote, each in one form. What a tool refuses is none. */
-export function writtenPaths({ tool_calls: calls = [] }: SessionMessage): readonly string[] {
+export function writtenPaths(
+  { tool_calls: calls = [] }: SessionMessage,
+  isMeant: (tool: string) => boolean = () => true,
+): readonly string[] {
   return calls.flatMap(({ name, arguments: text }) => {
+    if (!isMeant(name)) return [];
     const path = name === CONVERTING ? convertedPath(text) : WRITING.includes(name) ? argumentIn(text, 'path') : undefined;
     return path === undefined ? [] : namedBy(path);
   });

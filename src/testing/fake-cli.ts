@@ -246,7 +246,12 @@ export class FakeCli {
         erasures: {
           ...{ open: async () => [], isTelling: async () => false, busy: async () => [], waiting: async () => [] },
           outgoing: async () => new Set(),
-          ...{ eraseRows: async (erasure) => erasure, hashIds: async () => undefined, clean: async () => true },
+          ...{
+            eraseRows: async (erasure) => erasure,
+            hashHistory: async () => undefined,
+            hashIds: async () => undefined,
+            clean: async () => true,
+          },
         },
       },
     };

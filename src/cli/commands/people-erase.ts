@@ -83,7 +83,9 @@ async function erase(
     await tellLeft(context, ids, left);
     return EXIT.ok;
   }
-  if (begun) out.say(`${out.mark('warn', 'stderr')} an earlier erasure of ${names} came to no end: it is done again`);
+  // What they wrote since is not known to it.
+  const isOlder = (stored.rows['run'] ?? []).some((row) => (row as { readonly seq: number }).seq > (begun?.until ?? 0));
+  if (begun && !isOlder) out.say(`${out.mark('warn', 'stderr')} an earlier erasure of ${names} came to no end: it is done again`);
   else {
     out.say(`${told}. What they have going ends, and nothing of it comes back.`);
     if (!yes && !(await asked(context))) return EXIT.failed;
