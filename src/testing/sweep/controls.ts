@@ -24,8 +24,11 @@ export const WAITING: readonly string[] = ['telegram', 'slack', 'double'];
 export const HANDS: readonly string[] = [...WAITING, 'email'];
 /** Where they are also killed between the question for a yes, the yes and its use. */
 export const ALLOWED: readonly string[] = ['telegram', 'double'];
-/**
- * The known-bad design that must be caught, and where: a platform with calls of its own between the two
- * commits hides it.
- */
-export const WAITING_CONTROL = { variant: 'two-commits', channel: 'double' } as const;
+/** Forgets what the daemon before it started. Its programs have no sandbox, and its worker dies with it. */
+export const NO_REAP = 'no-reap';
+/** Of longer scenarios, by channel. */
+export const CONTROL_OF = {
+  /** A platform with calls of its own between the two commits hides it. */
+  waits: { double: 'two-commits' } as Readonly<Record<string, string>>,
+  hands: { telegram: NO_REAP } as Readonly<Record<string, string>>,
+};

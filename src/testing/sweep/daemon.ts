@@ -1,5 +1,5 @@
 // The real daemon with three additions a sweep needs: a channel with every guarantee, a tool that must not
-// run twice, and, on request, one of three journals that break the order of the sync points.
+// run twice, and, on request, one of the journals below, each of which breaks one promise.
 // Arguments: CONFIG DATA_DIR VARIANT COUNT_FILE
 import { loadConfig } from '../../../config/load.ts';
 import { runGateway } from '../../app/run-gateway.ts';
@@ -40,6 +40,8 @@ const VARIANTS: Readonly<Record<string, (journal: Journal) => Journal>> = {
         return accepted;
       },
     }),
+  /** Knows nothing of the processes that an earlier start left. */
+  'no-reap': (journal) => override(journal, { processes: { left: async () => [] } }),
   /** Sends before there is a SENDING row: a kill before SENT sends again. */
   'send-first': (journal) =>
     override(journal, {

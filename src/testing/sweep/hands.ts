@@ -1,8 +1,12 @@
 /** A run with five tools that really change something, and what is found of their effects at the end. */
 import { execFileSync } from 'node:child_process';
+import { readlinkSync } from 'node:fs';
 import { glob, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { startOf } from '../../sandbox/kernel-process.ts';
+import { NO_REAP } from './controls.ts';
 
 /**
  * A request for which the model calls `write_file`, `shell`, `cron` and `count` at once, and then
@@ -48,9 +52,9 @@ export function handsConfig(channel: string): Readonly<Record<string, unknown>> 
   return { owner: [{ channel, ...owner }] };
 }
 
-/** Other sections. */
-export function handsSections({ mode }: Hands): Readonly<Record<string, unknown>> {
-  return { sandbox: {}, tool_policy: { mode } };
+/** Other sections. With a sandbox, its guardian would do what the known-bad design leaves out. */
+export function handsSections({ mode }: Hands, variant: string): Readonly<Record<string, unknown>> {
+  return { sandbox: variant === NO_REAP ? { mode: 'none' } : {}, tool_policy: { mode } };
 }
 
 /** Throws where programs have no sandbox: their effects would be missing, after an hour of other rows. */
@@ -66,8 +70,14 @@ type Call = readonly [name: string, args: Readonly<Record<string, unknown>>];
 
 const write: Call = ['write_file', { path: 'note', content: 'one\n' }];
 const edit: Call = ['edit_file', { path: 'note', old_string: 'one', new_string: 'one two' }];
-/** Leaves something running that must not stay. */
-const shell = (n: string): Call => ['shell', { command: `echo "shell ${n}" >> marks; sleep 4711 & sleep 0.03` }];
+/**
+ * Leaves something running that must not stay. Without a sandbox, as in the known-bad design, it takes
+ * longer, so that a kill meets it soon.
+ */
+const shell = (n: string): Call => [
+  'shell',
+  { command: `echo "shell ${n}" >> marks; sleep 4711 & [ -d /workspace ] && sleep 0.03 || sleep 0.5` },
+];
 const cron = (n: string): Call => ['cron', { action: 'add', name: `job ${n}`, message: 'later', in_seconds: 86_400 }];
 const count = (n: string): Call => ['count', { n: Number(n) }];
 
@@ -104,8 +114,55 @@ export async function effectsIn(dataDir: string): Promise<readonly string[]> {
   return effects;
 }
 
-/** Processes whose arguments name this directory: `pid parent state arguments`, a line each. */
+/**
+ * Processes whose arguments name this directory, as those of a sandbox, or that work below it:
+ * `pid parent state seconds arguments`, a line each.
+ */
 export function leftRunning(dir: string): readonly string[] {
   const all = execFileSync('ps', ['-eo', 'pid,ppid,stat,etimes,args'], { encoding: 'utf8' });
-  return all.split('\n').filter((line) => line.includes(dir));
+  return all.split('\n').filter((line) => line.includes(dir) || placeOf(idIn(line)).startsWith(dir));
+}
+
+const idIn = (line: string): number => Number.parseInt(line, 10);
+
+function placeOf(pid: number): string {
+  try {
+    return readlinkSync(`/proc/${pid}/cwd`);
+  } catch {
+    return ''; // it is gone by now
+  }
+}
+
+/** What runs, by the moment it began: an id alone may be another one's later. */
+export async function startsIn(dir: string): Promise<ReadonlyMap<string, string>> {
+  const lines = leftRunning(dir);
+  return new Map(await Promise.all(lines.map(async (line) => [`${idIn(line)} ${await startOf(idIn(line))}`, line] as const)));
+}
+
+const SECOND = 1_000;
+
+/** What ran before a start, and a second after that is ready runs still. */
+export async function outlived(
+  dir: string,
+  before: ReadonlyMap<string, string>,
+  ready: () => Promise<boolean>,
+): Promise<readonly string[]> {
+  if (before.size === 0 || !(await ready())) return [];
+  await sleep(SECOND);
+  return [...(await startsIn(dir))].flatMap(([start, line]) => (before.has(start) ? [`of before: ${line.trim()}`] : []));
+}
+
+/** What is still there a second after all is over. It is ended here, so that it is not there for ever. */
+export async function leftAfterASecond(dir: string): Promise<readonly string[]> {
+  const end = performance.now() + SECOND;
+  while (leftRunning(dir).length > 0 && performance.now() < end) await sleep(50);
+  const left = leftRunning(dir);
+  for (const line of left) {
+    try {
+      process.kill(idIn(line), 'SIGKILL');
+    } catch {
+      // It has just ended by itself.
+    }
+  }
+  return left;
 }

@@ -1,5 +1,6 @@
 /** What an interrupted sweep had counted, so that it goes on where it was instead of anew. */
 import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { appendFile, readFile, writeFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 
@@ -13,8 +14,8 @@ export interface SweepRows {
  * The rows in FILE that a sweep of `subject` left there, and how more are added. Only a scenario that was
  * swept to its end and passed is kept: what failed is swept again.
  *
- * `subject` names all that a row depends on (commit and flags). A file of another subject throws, because a
- * table of two commits would state what no commit has shown.
+ * `subject` names all that a row depends on (the program and flags). A file of another subject throws: no
+ * table may mix the rows of two programs.
  */
 export async function keptRows(file: string, subject: string) {
   const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
@@ -39,10 +40,20 @@ export async function keptRows(file: string, subject: string) {
   };
 }
 
-/** The commit that is checked out. Throws where a file differs from it: its rows would be of no commit. */
-export async function cleanCommit(directory: string): Promise<string> {
-  const git = async (...args: string[]) => (await promisify(execFile)('git', args, { cwd: directory })).stdout.trim();
+/** Dependencies and everything that a run of the sweep loads. Tests, docs and the rows themselves are not. */
+const LOADED = ['package.json', 'package-lock.json', 'src', 'channels', 'config', 'sessions'];
+const NOT_LOADED = /\.test\.ts$|\.md$|\/rows-[^/]*\.jsonl$/;
+
+/**
+ * A digest of the files that the sweep runs, so that rows stay valid where a commit changes only tests, docs
+ * or the rows. Throws where a file of the checkout differs from its commit: its rows would be of no commit.
+ */
+export async function programOf(directory: string): Promise<string> {
+  const git = async (...args: string[]) =>
+    (await promisify(execFile)('git', args, { cwd: directory, maxBuffer: 64 << 20 })).stdout.trim();
   const changed = await git('status', '--porcelain');
   if (changed !== '') throw new Error(`--keep needs a checkout without changes; these differ:\n${changed}`);
-  return await git('rev-parse', 'HEAD');
+  const files = (await git('ls-tree', '-r', '--full-tree', 'HEAD', '--', ...LOADED)).split('\n');
+  const loaded = files.filter((line) => !NOT_LOADED.test(line));
+  return createHash('sha256').update(loaded.join('\n')).digest('hex').slice(0, 16);
 }

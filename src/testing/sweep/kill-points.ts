@@ -2,6 +2,7 @@
 // at one of them.
 //
 //   SWEEP_KILL_AT   number of the point to die at; absent = only count
+//   SWEEP_KILL_CHILDREN  set = its child processes die with it, as where the system ends a whole service
 //   SWEEP_COUNT     file with the number of points passed so far (always up to date, so it survives the kill)
 //
 // A point lies before and after a COMMIT of any database, a write on a socket, and every call that changes a
@@ -16,12 +17,20 @@ const killAt = Number(process.env['SWEEP_KILL_AT'] ?? 0);
 const countFile = process.env['SWEEP_COUNT'];
 const counter = countFile ? fs.openSync(countFile, 'w') : undefined;
 const rawWrite = fs.writeSync;
+const rawRead = fs.readFileSync;
 let passed = 0;
 
 function point(kind: string): void {
   passed += 1;
   if (counter !== undefined) rawWrite(counter, `${String(passed).padStart(8)} ${kind.padEnd(24)}\n`, 0);
-  if (passed === killAt) process.kill(process.pid, 'SIGKILL');
+  if (passed === killAt) kill();
+}
+
+function kill(): void {
+  // Those of this thread, which starts them all.
+  const children = process.env['SWEEP_KILL_CHILDREN'] ? rawRead('/proc/thread-self/children', 'utf8') : '';
+  for (const id of children.split(' ').filter(Boolean)) process.kill(Number(id), 'SIGKILL');
+  process.kill(process.pid, 'SIGKILL');
 }
 
 type Method = (this: unknown, ...args: unknown[]) => unknown;

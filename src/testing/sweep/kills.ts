@@ -2,8 +2,16 @@
 import { seeded } from '../load/traffic.ts';
 import type { RunSpec } from './run.ts';
 
-/** The second kill lies where the seed puts it, in a recovery about as long as the first start. */
-export function killsAt(points: number, every: number, double: boolean, from = 1): RunSpec['kills'][] {
+/**
+ * Every Nth point, each in the middle of its share: the first of them are of a start to which nothing
+ * came yet. The second kill lies where the seed puts it, in a recovery about as long as the first start.
+ */
+export function killsAt(
+  points: number,
+  every: number,
+  double: boolean,
+  from = Math.min(points, Math.ceil(every / 2)),
+): RunSpec['kills'][] {
   const random = seeded(points);
   const list: RunSpec['kills'][] = [];
   for (let point = from; point <= points; point += every) {

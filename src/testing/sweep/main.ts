@@ -1,10 +1,10 @@
 // npm run sweep: kills the real daemon wherever a kill could matter, and judges by what the platforms saw.
 //
 //   --scenario NAME  repeatable (default: all): plain = messages, tools and long answers; waits = a run
-//                    that parks on three children, a person and a timer; subagents = one that parks on three
-//                    sub-agents and begins one in the background; hands = a run with five tools that change
-//                    something, on those of ALLOWED also one of them after a yes; the last three on the
-//                    channels of WAITING and HANDS
+//                    that parks on three children, a person and a timer; subagents = runs that park on three
+//                    sub-agents, with one in the background, with one that fails, and stopped; hands = a run
+//                    with five tools that change something, on those of ALLOWED also one of them after a
+//                    yes; the last three on the channels of WAITING and HANDS
 //   --channel NAME   repeatable (default: all of src/simulator/platforms)
 //   --every N        only every Nth point (default 1: all); of further modes every 3Nth where all are swept
 //   --from DIR       what a checkout of an earlier version left when it was killed is recovered by this one;
@@ -13,10 +13,10 @@
 //   --fault KIND     repeatable: the platform plays it in each run too (a kind of FAULT_KINDS in platform.ts)
 //   --random N       seeded random kills under load after the sweep (default 20; 0 = none)
 //   --seed N         of the random kills (default 1)
-//   --no-controls    without the three known-bad designs, which must fail
+//   --no-controls    without the known-bad designs, which must fail
 //   --jobs N         runs at once (default: one more than there are processors: each waits at times)
-//   --keep FILE      a scenario that passed stays in FILE, and a later sweep of the same commit and flags
-//                    goes on from there: the whole of it takes hours
+//   --keep FILE      a scenario that passed stays in FILE, and a later sweep of the same program and
+//                    flags goes on from there: the whole of it takes hours
 //   --write          also puts the table into channels/README.md; only for a whole sweep
 import { mkdtemp, rm } from 'node:fs/promises';
 import { availableParallelism, tmpdir } from 'node:os';
@@ -26,24 +26,18 @@ import { freePort } from '../../simulator/free-port.ts';
 import { MODES, OUTAGES, PLATFORMS } from '../../simulator/platforms/index.ts';
 import { FAULT_KINDS, type Platform } from '../../simulator/platforms/platform.ts';
 import { seeded } from '../load/traffic.ts';
-import { ALLOWED, CONTROL_EVERY, CONTROL_EVERY_OF_SAMPLE, CONTROLS, HANDS, WAITING, WAITING_CONTROL } from './controls.ts';
+import { ALLOWED, CONTROL_EVERY, CONTROL_EVERY_OF_SAMPLE, CONTROL_OF, CONTROLS, HANDS, WAITING } from './controls.ts';
 import { startEmailByToken } from './email-oauth.ts';
 import { ALLOWED_QUESTION, checkSandbox, HANDS_QUESTION, handsOf } from './hands.ts';
 import { add, emptyVerdict, failed, hasLostOrRepeated, judge, type Verdict } from './judge.ts';
-import { cleanCommit, keptRows } from './kept.ts';
+import { keptRows, programOf } from './kept.ts';
 import { killsAt, spread } from './kills.ts';
 import { SweepModel } from './model.ts';
+import { QUESTIONS, questionsOf } from './questions.ts';
 import { type RunRecord, type RunSpec, runOnce } from './run.ts';
 import { TABLE_HEAD, tableRow, writeTable } from './table.ts';
-import { SUBAGENTS_QUESTION, WAITING_QUESTION, waitsOf } from './waiting.ts';
+import { ENDED_QUESTIONS, SUBAGENTS_QUESTION, WAITING_QUESTION, waitsOf } from './waiting.ts';
 
-const QUESTIONS = ['plain 1', 'tool 2', 'long 3'];
-/** On platforms with more doors than that, so that each of them is asked by. */
-const MORE_QUESTIONS = ['long 4', 'plain 5', 'tool 6'];
-const questionsOf = ({ doors = 1 }: Platform) => [
-  ...QUESTIONS,
-  ...MORE_QUESTIONS.slice(0, Math.max(0, doors - QUESTIONS.length)),
-];
 /** The token server of `email-oauth` is for tests alone. */
 const STARTS: typeof PLATFORMS = { ...PLATFORMS, ...MODES, 'email-oauth': startEmailByToken, ...OUTAGES };
 const CHANNELS = Object.keys(STARTS);
@@ -223,15 +217,14 @@ async function channelRows(name: string): Promise<{ rows: string[]; ok: boolean 
   return { rows, ok };
 }
 
-/** One request with points of its own, and the known-bad design that it must catch, where there is one. */
+/** Requests with points of their own, and the known-bad design that it must catch, where there is one. */
 async function scenarioRows(
   name: string,
   title: string,
-  question: string,
+  questions: readonly string[],
   control?: string,
 ): Promise<{ rows: string[]; ok: boolean }> {
   const benches = await startBenches(name, Number(flags.jobs));
-  const questions = [question];
   try {
     const bases = await Promise.all(benches.map((bench) => baseline(bench, questions)));
     const base = bases[0] as Baseline;
@@ -250,14 +243,15 @@ async function scenarioRows(
 }
 
 /** Each run that waits goes on exactly once, no call is paid twice, no question is asked twice. */
-const waitingRows = (name: string) =>
-  scenarioRows(name, 'runs that wait', WAITING_QUESTION, name === WAITING_CONTROL.channel ? WAITING_CONTROL.variant : undefined);
+const waitingRows = (name: string) => scenarioRows(name, 'runs that wait', [WAITING_QUESTION], CONTROL_OF.waits[name]);
 /** The same of sub-agents; the result of one in the background is told once. */
-const subagentRows = (name: string) => scenarioRows(name, 'sub-agents', SUBAGENTS_QUESTION);
+const subagentRows = (name: string) => scenarioRows(name, 'sub-agents', [SUBAGENTS_QUESTION]);
+/** One of them fails; and all of another request end with it. */
+const endedRows = (name: string) => scenarioRows(name, 'sub-agents that fail or are stopped', ENDED_QUESTIONS);
 /** Five tools that change something: each effect is there at most once, and nothing runs on. */
-const handsRows = (name: string) => scenarioRows(name, 'five tools', HANDS_QUESTION);
+const handsRows = (name: string) => scenarioRows(name, 'five tools', [HANDS_QUESTION], CONTROL_OF.hands[name]);
 /** The same where one of them needs a yes, which is used at most once. */
-const allowedRows = (name: string) => scenarioRows(name, 'five tools, one with a yes', ALLOWED_QUESTION);
+const allowedRows = (name: string) => scenarioRows(name, 'five tools, one with a yes', [ALLOWED_QUESTION]);
 
 const whole =
   flags.every === '1' &&
@@ -273,20 +267,22 @@ if (flags.scenario.includes('hands') && flags.from === undefined && flags.channe
 /** Without channels and scenarios, which each row tells of itself, and `--jobs`, on which no row depends. */
 const subject = async () => {
   const { every, fault, from = '', single, random, seed, 'no-controls': noControls } = flags;
-  const commit = await cleanCommit(join(import.meta.dirname, '../../..'));
-  return JSON.stringify({ commit, every, fault, from, single, random, seed, noControls });
+  const program = await programOf(join(import.meta.dirname, '../../..'));
+  return JSON.stringify({ program, every, fault, from, single, random, seed, noControls });
 };
 const kept = flags.keep === undefined ? undefined : await keptRows(resolve(flags.keep), await subject());
 const started = performance.now();
 const all: string[] = [...TABLE_HEAD];
 let ok = true;
 for (const name of flags.channel) {
+  const plays = (scenario: string, channels: readonly string[]) =>
+    flags.scenario.includes(scenario) && flags.from === undefined && channels.includes(name);
   const scenarios = [
     ...(flags.scenario.includes('plain') ? [channelRows] : []),
-    ...(flags.scenario.includes('waits') && flags.from === undefined && WAITING.includes(name) ? [waitingRows] : []),
-    ...(flags.scenario.includes('subagents') && flags.from === undefined && WAITING.includes(name) ? [subagentRows] : []),
-    ...(flags.scenario.includes('hands') && flags.from === undefined && HANDS.includes(name) ? [handsRows] : []),
-    ...(flags.scenario.includes('hands') && flags.from === undefined && ALLOWED.includes(name) ? [allowedRows] : []),
+    ...(plays('waits', WAITING) ? [waitingRows] : []),
+    ...(plays('subagents', WAITING) ? [subagentRows, endedRows] : []),
+    ...(plays('hands', HANDS) ? [handsRows] : []),
+    ...(plays('hands', ALLOWED) ? [allowedRows] : []),
   ];
   for (const scenario of scenarios) {
     const result = await (kept ? kept.once(`${name} ${scenario.name} ${everyOf(name)}`, () => scenario(name)) : scenario(name));

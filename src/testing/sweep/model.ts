@@ -14,7 +14,8 @@ interface ChatMessage {
  * message must end in the same text: `tool N` first asks for the tool `count`, `long N` is answered in
  * several parts, `waits N` first asks for three children, a person and a timer, `subagents N` for three
  * sub-agents and one in the background, `hands N` for five tools in two steps, `allowed N` for the same in
- * three, anything else is answered in one.
+ * three, `failing N` for three sub-agents of which the second is `refused`, `stopped N` for three that are
+ * `endless`; anything else is answered in one.
  */
 export class SweepModel implements AsyncDisposable {
   /**
@@ -31,7 +32,15 @@ export class SweepModel implements AsyncDisposable {
     request.on('end', () => {
       this.calls += 1;
       const { messages } = JSON.parse(Buffer.concat(chunks).toString('utf8')) as { messages: ChatMessage[] };
-      this.log.push(nameOf(messages));
+      const name = nameOf(messages);
+      this.log.push(name);
+      // It works until it is stopped.
+      if (name.startsWith('endless ')) return;
+      if (name.startsWith('refused ')) {
+        response.writeHead(400, { 'content-type': 'application/json' });
+        response.end('{"error":{"message":"refused","type":"invalid_request_error"}}');
+        return;
+      }
       response.writeHead(200, { 'content-type': 'text/event-stream' });
       void this.#write(response, reply(messages, this.#pauseMs > 0 ? PIECES : 1));
     });
@@ -100,8 +109,10 @@ const WAITING = (n: string): readonly (readonly [name: string, args: string])[] 
   ['sleep', '{"ms":30}'],
 ];
 
+const THREE = (n: string, kinds = ['plain', 'plain', 'plain']): readonly (readonly [name: string, args: string])[] =>
+  kinds.map((kind, child) => ['dispatch_subagent', `{"task_description":"${kind} ${n}${child + 1}"}`] as const);
 const SUBAGENTS = (n: string): readonly (readonly [name: string, args: string])[] => [
-  ...['1', '2', '3'].map((child) => ['dispatch_subagent', `{"task_description":"plain ${n}${child}"}`] as const),
+  ...THREE(n),
   ['spawn', `{"task":"plain ${n}4","label":"report ${n}4"}`],
 ];
 
@@ -110,6 +121,8 @@ function toolsOf(kind: string, n: string, results: number): readonly (readonly [
   if (kind === 'hands' || kind === 'allowed')
     return handsCalls(kind, n, results).map(([name, args]) => [name, JSON.stringify(args)]);
   if (results > 0) return [];
+  if (kind === 'failing') return THREE(n, ['plain', 'refused', 'plain']);
+  if (kind === 'stopped') return THREE(n, ['endless', 'endless', 'endless']);
   return kind === 'tool' ? [['count', `{"n":${n}}`]] : kind === 'waits' ? WAITING(n) : kind === 'subagents' ? SUBAGENTS(n) : [];
 }
 
@@ -133,7 +146,7 @@ function reply(messages: readonly ChatMessage[], pieces: number): readonly Chunk
     kind === 'long'
       ? Array.from({ length: 120 }, (_, line) => `Line ${line} of the long answer ${n}, which is sent in parts.`)
       : [];
-  const ends = kind === 'waits' || kind === 'subagents' ? [results.join(', ')] : [];
+  const ends = ['waits', 'subagents', 'failing'].includes(kind) ? [results.join(', ')] : [];
   const text = [`answer ${n}`, ...lines, ...ends].join('\n\n');
   const size = Math.ceil(text.length / pieces);
   const words = Array.from({ length: pieces }, (_, piece) => text.slice(piece * size, (piece + 1) * size));

@@ -2,14 +2,15 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type DaemonRecord, statusHeaders } from '../../core/status.ts';
 import { openJournal } from '../../journal/open.ts';
 import { systemClock } from '../../lib/clock.ts';
 import type { FaultKind, Platform } from '../../simulator/platforms/platform.ts';
 import { builtDaemon } from '../built-daemon.ts';
 import { toAnswers } from './answers.ts';
-import { effectsIn, type Hands, handsConfig, handsSections, leftRunning } from './hands.ts';
+import { NO_REAP } from './controls.ts';
+import { effectsIn, type Hands, handsConfig, handsSections, leftAfterASecond, outlived, startsIn } from './hands.ts';
 import type { SweepModel } from './model.ts';
+import { isReady, statusIn } from './status.ts';
 import { Answering, recordedCalls, type Waiting } from './waiting.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
@@ -54,7 +55,10 @@ export interface RunRecord {
   readonly stored: number;
   /** Runs of the counting tool, per argument. */
   readonly toolRuns: ReadonlyMap<string, number>;
-  /** Processes that are still there a second after all is over. */
+  /**
+   * Processes that are still there a second after the last start was ready, though they ran before it, or a
+   * second after all is over.
+   */
   readonly leftRunning: readonly string[];
   readonly unknownParts: number;
   readonly unknownTools: number;
@@ -87,7 +91,7 @@ export async function runOnce(spec: RunSpec): Promise<RunRecord> {
       await platform.write(Math.min(index, (platform.people ?? Infinity) - 1), text);
     let killed = 0;
     const earlier = (): string | undefined => (killed === 0 ? spec.from : undefined);
-    const answering = spec.waits && new Answering(platform);
+    const answering = spec.waits && new Answering(platform, spec.waits);
     const paidTwice: string[] = [];
     let [recorded, from]: [ReadonlySet<string>, number] = [new Set(), spec.model.log.length];
     const judgeCalls = () => paidTwice.push(...spec.model.log.slice(from).filter((call) => recorded.has(call)));
@@ -104,7 +108,7 @@ export async function runOnce(spec: RunSpec): Promise<RunRecord> {
       answers: toAnswers(spec.waits?.known(seen) ?? seen, questions, platform.people),
       notOffered: notOffered.map((text) => questions.indexOf(text)),
       toolRuns: await toolRuns(dir, spec.hands),
-      leftRunning: spec.hands ? await leftAfterASecond(dir) : [],
+      leftRunning: spec.hands ? [...last.outlived, ...(await leftAfterASecond(dir))] : [],
       ...(await journalRecord(dir, greetings)),
       modelCalls: spec.model.calls - callsBefore,
       paidTwice,
@@ -118,7 +122,7 @@ export async function runOnce(spec: RunSpec): Promise<RunRecord> {
   }
 }
 
-async function writeConfig(dir: string, { platform, webhookPort, modelUrl, hands }: RunSpec): Promise<void> {
+async function writeConfig(dir: string, { platform, webhookPort, modelUrl, hands, variant }: RunSpec): Promise<void> {
   const owner = hands ? handsConfig(platform.channel.type) : {};
   const config = {
     provider: 'openai',
@@ -127,7 +131,7 @@ async function writeConfig(dir: string, { platform, webhookPort, modelUrl, hands
     api_key_env: 'SWEEP_KEY',
     gateway: { channels: [platform.channel], max_attempts: 10, http: { port: 0 }, webhooks: { port: webhookPort }, ...owner },
     log: { level: 'warn' },
-    ...(hands ? handsSections(hands) : {}),
+    ...(hands ? handsSections(hands, variant) : {}),
   };
   await writeFile(join(dir, 'config.json'), JSON.stringify(config));
   await writeFile(join(dir, 'count'), '');
@@ -164,6 +168,8 @@ function startDaemon(dir: string, spec: Start, killAt?: number): Started {
         SWEEP_COUNT: join(dir, 'points'),
         SWEEP_RESOLVED: spec.resolved,
         ...(killAt === undefined ? {} : { SWEEP_KILL_AT: String(killAt) }),
+        // The worker ends what it runs where it outlives the daemon.
+        ...(spec.variant === NO_REAP ? { SWEEP_KILL_CHILDREN: '1' } : {}),
         ...spec.platform.env,
       },
       stdio: spec.platform.attach ? ['pipe', 'pipe', 'pipe'] : ['ignore', 'ignore', 'pipe'],
@@ -189,16 +195,23 @@ async function runUntilKilled(dir: string, spec: Start, kill: RunSpec['kills'][n
   return started.child.signalCode === 'SIGKILL';
 }
 
-async function settle(dir: string, spec: Start, aims: Aims): Promise<{ finished: boolean; points: number; log: string }> {
+interface Settled extends Pick<RunRecord, 'finished' | 'points' | 'log'> {
+  readonly outlived: readonly string[];
+}
+
+async function settle(dir: string, spec: Start, aims: Aims): Promise<Settled> {
+  const before = spec.hands ? await startsIn(dir) : new Map<string, string>();
   const started = startDaemon(dir, spec);
+  const remaining = outlived(dir, before, () => isReady(dir, started.child));
   const finished = await Promise.race([
     started.ended.then(() => false),
     whenDone(dir, started, { platform: spec.platform, ...aims }),
   ]);
+  const old = await remaining;
   started.child.kill('SIGTERM');
   await started.ended;
   const points = Number((await readFile(join(dir, 'points'), 'utf8')).trim().split(/\s+/)[0]);
-  return { finished, points, log: started.log() };
+  return { finished, points, log: started.log(), outlived: old };
 }
 
 interface Aims {
@@ -242,14 +255,7 @@ async function whenDone(dir: string, started: Started, goal: Goal): Promise<bool
 async function leftToDo(dir: string, { platform, expected }: Goal): Promise<'work' | 'nothing' | 'nothing-offered'> {
   // Before the journal is looked at: whatever is acknowledged by now is in it.
   const [gone, waiting] = [(await platform.notOffered?.()) ?? [], await platform.waiting()];
-  const record = JSON.parse(await readFile(join(dir, 'data/daemon.json'), 'utf8')) as DaemonRecord;
-  const { port, pid } = record;
-  const response = await fetch(`http://127.0.0.1:${port}/status`, { headers: statusHeaders(record) });
-  const status = (await response.json()) as {
-    pid: number;
-    channels: { state: string }[];
-    journal: { inbox: Record<string, number>; outbox: Record<string, number> };
-  };
+  const { pid, status } = await statusIn(dir);
   const { inbox, outbox } = status.journal;
   const settled = (inbox['DONE'] ?? 0) + (inbox['DEAD'] ?? 0);
   const open =
@@ -283,10 +289,4 @@ async function toolRuns(dir: string, hands: Hands | undefined): Promise<Readonly
   const runs = new Map<string, number>();
   for (const effect of [...counted, ...effects]) runs.set(effect, (runs.get(effect) ?? 0) + 1);
   return runs;
-}
-
-async function leftAfterASecond(dir: string): Promise<readonly string[]> {
-  const end = performance.now() + 1_000;
-  while (leftRunning(dir).length > 0 && performance.now() < end) await new Promise((resolve) => setTimeout(resolve, 50));
-  return leftRunning(dir);
 }
