@@ -8,6 +8,8 @@ import { type Cell, type QueueScene, queueScene, type Work } from '../testing/qu
 
 const CHANNELS = ['test', 'telegram'] as const;
 const COUNTS = [2, 10] as const;
+/** Turns beside the one of a chat. */
+const MOST_OVERFLOW = 5;
 
 interface Row extends Cell {
   readonly count: number;
@@ -35,7 +37,8 @@ function seen(scene: QueueScene, row: Row): Expected {
     .texts(row)
     .slice(1) // the answer to /queue
     .filter((text) => !/^May I\?|^✅/.test(text))
-    .map((text) => (text.startsWith('I am working on') ? BUSY : text));
+    .map((text) => (text.startsWith('I am working on') ? BUSY : text))
+    .map((text) => (row.work === 'all' ? text.replace(/^↩️ .*\n\n/, '') : text));
   return { texts: ordered(row.mode, texts), outcomes: scene.outcomes(row) };
 }
 
@@ -89,29 +92,39 @@ test('mode × {idle, running, running with tools} × {2, 10 messages} on two cha
   check(scene, rows);
 });
 
-test('mode × parked × {2, 10 messages} on two channels: the chat is free meanwhile, and the run goes on once', async () => {
-  const rows = table(['parked']);
-  await using dir = await tempDir();
-  await using scene = await queueScene(dir.path, { workOf: rowsOf(rows), entry: entryOf(rows) });
-  await scene.start();
-  await chooseModes(scene, rows);
-  for (const row of rows) await scene.say(row, `${row.chatId} m0`);
-  const asked = (row: Row) => /\/allow ([A-Z2-9]{6})/.exec(scene.texts(row).join('\n'))?.[1];
-  await until('all of them wait', () => rows.every(asked));
-  for (const row of rows) await scene.say(row, ...burst(row));
-  await until('the rest is answered', () => isStill(scene, messages(rows) - rows.length));
-  for (const row of rows) await scene.say(row, `/allow ${asked(row)}`);
-  await until('nothing is left to do', () => isStill(scene, messages(rows) + rows.length));
-  for (const row of rows) {
-    const { texts, outcomes } = seen(scene, row);
-    const { texts: all, outcomes: ends } = expected(row);
-    // What came meanwhile is answered first.
-    expect([named(row), texts.toSorted(), outcomes]).toEqual([named(row), all.toSorted(), ends]);
-  }
-});
+for (const crash of ['', ' and a restart'])
+  test(`mode × parked${crash} × {2, 10 messages} on two channels: the chat is free meanwhile, and the run goes on once`, async () => {
+    const rows = table(['parked']);
+    await using dir = await tempDir();
+    await using scene = await queueScene(dir.path, { workOf: rowsOf(rows), entry: entryOf(rows) });
+    await scene.start();
+    await chooseModes(scene, rows);
+    for (const row of rows) await scene.say(row, `${row.chatId} m0`);
+    const asked = (row: Row) => /\/allow ([A-Z2-9]{6})/.exec(scene.texts(row).join('\n'))?.[1];
+    await until('all of them wait', () => rows.every(asked));
+    for (const row of rows) await scene.say(row, ...burst(row));
+    if (crash) {
+      await until('all are accepted', () => rows.every((row) => scene.outcomes(row).length === row.count + 1));
+      await scene.stop();
+      await scene.start();
+    }
+    await until('the rest is answered', () => isStill(scene, messages(rows) - rows.length));
+    for (const row of rows) await scene.say(row, `/allow ${asked(row)}`);
+    await until('nothing is left to do', () => isStill(scene, messages(rows) + rows.length));
+    for (const row of rows) {
+      const { texts, outcomes } = seen(scene, row);
+      const { texts: all, outcomes: ends } = expected(row);
+      // What came meanwhile is answered first.
+      expect([named(row), texts.toSorted(), outcomes]).toEqual([named(row), all.toSorted(), ends]);
+    }
+  });
 
-test('mode × crash while a turn runs and the rest waits × {2, 10 messages} on two channels: nothing lost, nothing twice', async () => {
-  const rows = table(['running']);
+const CRASHES = {
+  'mode × crash while a turn runs and the rest waits': table(['running']),
+  'mode × crash while a tool runs and the rest waits': table(['tools']),
+  'mode × crash while overflow turns run': table(['all']).filter(({ mode }) => mode === 'speculative'),
+};
+test.each(Object.entries(CRASHES))('%s × {2, 10 messages} on two channels: nothing lost, nothing twice', async (_what, rows) => {
   await using dir = await tempDir();
   await using scene = await queueScene(dir.path, { workOf: rowsOf(rows), entry: entryOf(rows) });
   await scene.start();
@@ -120,6 +133,11 @@ test('mode × crash while a turn runs and the rest waits × {2, 10 messages} on 
   await until('all of them are at work', () => scene.holding() === rows.length);
   for (const row of rows) await scene.say(row, ...burst(row));
   await until('all are accepted', () => rows.every((row) => scene.outcomes(row).length === row.count + 1));
+  const overflow = rows.map(({ work, count }) => (work === 'all' ? Math.min(MOST_OVERFLOW, count) : 0));
+  if (Math.max(...overflow) > 0) {
+    const atWork = overflow.reduce((sum, count) => sum + count, rows.length);
+    await until('overflow turns are at work', () => scene.holding() === atWork);
+  }
   await scene.stop();
   scene.open();
   await scene.start();

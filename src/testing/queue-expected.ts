@@ -25,7 +25,7 @@ export interface Expected {
 export function expected({ mode, work, count }: Asked, crashed = false): Expected {
   const all = numbers(count);
   const last = `m${count}`;
-  const isUnderWay = work === 'running' || work === 'tools';
+  const isUnderWay = work !== 'idle' && work !== 'parked';
   const end = work === 'tools' ? ': worked' : work === 'parked' ? ': allow' : '';
   const m0 = work === 'idle' ? [] : [`did m0${end}`];
   const own = work === 'idle' ? [] : ['m0 answered'];
@@ -61,8 +61,9 @@ export function expected({ mode, work, count }: Asked, crashed = false): Expecte
     case 'speculative': {
       const most = isUnderWay ? 5 : 6;
       const done = all.slice(0, most);
+      // Of `all` it is not said which is answered first.
       const late = m0.map((text) =>
-        isUnderWay ? `↩️ To your earlier message (a later one was answered first):\n\n${text}` : text,
+        isUnderWay && work !== 'all' ? `↩️ To your earlier message (a later one was answered first):\n\n${text}` : text,
       );
       const texts = [...done.map((m) => `did ${m}`), ...all.slice(most).map(() => BUSY), ...late];
       return { texts, outcomes: [...own, ...answered(done), ...all.slice(most).map((m) => `${m} busy`)] };

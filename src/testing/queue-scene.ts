@@ -18,8 +18,11 @@ import { TestChannel, testChannelEntry } from './test-channel.ts';
 import { type TestDaemon, testDaemon } from './test-daemon.ts';
 import { OPEN_TO_ALL, waitingTools } from './waiting-tools.ts';
 
-/** What the chat is at when the messages come. */
-export type Work = 'idle' | 'running' | 'tools' | 'parked';
+/**
+ * What the chat is at when the messages come. `all`: a turn runs, and those of the messages do not end
+ * either.
+ */
+export type Work = 'idle' | 'running' | 'tools' | 'parked' | 'all';
 
 /** A chat of its own, named in every message. */
 export interface Cell {
@@ -166,11 +169,11 @@ async function answer(
     .map(({ content }) => content);
   const [, chat = ''] = /^(\S+) m\d+/m.exec(words[0] ?? '') ?? [];
   const done = `did ${numbersIn(words)}`;
-  if (!/\bm0\b/.test(words[0] ?? '')) return done;
   const state = workOf(chat);
-  if (state === 'running') await hold(signal);
+  if (state !== 'all' && !/\bm0\b/.test(words[0] ?? '')) return done;
+  if (state === 'running' || state === 'all') await hold(signal);
   if (signal.aborted) return { hang: true };
-  if (state === 'running' || state === 'idle') return done;
+  if (state !== 'tools' && state !== 'parked') return done;
   const result = given.find(({ role }) => role === 'tool');
   if (result) return `${done}: ${result.content}`;
   const call = state === 'tools' ? { name: 'work' } : { name: 'ask_person', arguments: { question: 'May I?' } };

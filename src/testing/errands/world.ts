@@ -180,4 +180,13 @@ export const WORLD: readonly Errand[] = [
     moves: [call('react', { emoji: '👍' }), 'Well done.'],
     check: ({ reactions }) => expect(reactions).toContain('👍'),
   },
+  {
+    title: 'tools that are not described yet are asked for, and then used',
+    say: 'I did it, celebrate',
+    moves: [call('activate_tools', { group: 'chat' }), call('react', { emoji: '🎉' }), 'Well done.'],
+    check: ({ told, reactions }) => {
+      expect(told[0]).toMatch(/^Described from now on:\nchat: .*\breact\b/);
+      expect(reactions).toContain('🎉');
+    },
+  },
 ];

@@ -6,12 +6,14 @@ import type { SendResult } from '../../core/channel.ts';
 import type { OutboundPart } from '../../core/message.ts';
 import type { Model } from '../../core/model.ts';
 import type { Logger } from '../../core/ports.ts';
+import type { ToolKit } from '../../core/tool.ts';
 import { until } from '../fakes.ts';
 import { TestChannel } from '../test-channel.ts';
 import { type TestDaemon, testDaemon } from '../test-daemon.ts';
 import { OPEN_TO_ALL, waitingTools } from '../waiting-tools.ts';
 
 export interface ParkedFigures {
+  /** Without their children. */
   readonly parked: number;
   /** Turns, rows in memory and lanes that they hold. */
   readonly held: number;
@@ -43,39 +45,51 @@ const ROUNDS = 10;
 const RESUMED = 200;
 const BATCH = 100;
 const LONGEST_MS = 900_000;
+/** What every fourth of them waits for: a signal, a timer, a person, a child that sleeps. */
+const KINDS = ['wait', 'sleep', 'confirm', 'child'] as const;
+const HOUR_MS = 3_600_000;
 const GO = { ok: true, output: 'go' } as const;
+
+export interface MeasureOptions {
+  /** Of messages to all chats. */
+  readonly rounds?: number;
+  /** In place of `waitingTools`. */
+  readonly tools?: ToolKit;
+}
 
 /**
  * Parks so many runs in one daemon, each in a chat of its own, and says what they cost. Needs `--expose-gc`.
  */
-export async function measureParked(count: number, rounds = ROUNDS): Promise<ParkedFigures> {
+export async function measureParked(count: number, options: MeasureOptions = {}): Promise<ParkedFigures> {
   const dir = await mkdtemp(join(tmpdir(), 'gatehouse-parked-'));
   try {
-    return await measureIn(dir, count, rounds);
+    return await measureIn(dir, count, options);
   } finally {
     // So many sessions may still be on their way into their files.
     await rm(dir, { recursive: true, force: true, maxRetries: 20, retryDelay: 500 });
   }
 }
 
-async function measureIn(dir: string, count: number, rounds: number): Promise<ParkedFigures> {
+async function measureIn(dir: string, count: number, { rounds = ROUNDS, tools }: MeasureOptions): Promise<ParkedFigures> {
   const requested = new Map<string, (at: number) => void>();
   const model = modelOf((content) => requested.get(content)?.(performance.now()));
-  await using rig = await rigOf(join(dir, 'parked'), model);
+  await using rig = await rigOf(join(dir, 'parked'), model, tools);
   // The process is as large afterwards as this much work makes it.
-  await park(rig, count, 'warm');
+  await deliver(rig, count, (n) => ({ chatId: `warm-${n}`, text: 'wait warm' }));
+  await parked(rig, count);
   await rig.daemon.journal.commit([{ kind: 'settle', settled: { wait: 'wait warm', value: GO, by: 'test' } }]);
   await until('the first ones have ended', async () => (await rig.daemon.journal.counts()).inbox.PARKED === 0, LONGEST_MS);
   await rig.daemon.gateway.idle();
   await answer(rig, besideNames());
   const before = await settle(rig);
-  await park(rig, count);
+  await deliver(rig, count, (n) => ({ chatId: `chat-${n}`, text: `${KINDS[n % KINDS.length]} ${n}` }));
+  await parked(rig, withChildren(count));
   const { lanes, running, waiting } = rig.daemon.lanes.stats();
   const after = await settle(rig);
   const answered = await compare(rig, join(dir, 'quiet'), model, { parked: count, rounds });
   const times: number[] = [];
   const commits: number[] = [];
-  for (let n = 0; n < Math.min(RESUMED, count); n += 1) {
+  for (let n = 0; n < Math.min(RESUMED * KINDS.length, count); n += KINDS.length) {
     const text = `wait ${n}`;
     const at = new Promise<number>((resolve) => requested.set(text, resolve));
     const began = performance.now();
@@ -100,9 +114,9 @@ async function measureIn(dir: string, count: number, rounds: number): Promise<Pa
   };
 }
 
-async function rigOf(dataDir: string, model: Model): Promise<TimedDaemon> {
+async function rigOf(dataDir: string, model: Model, tools: ToolKit = waitingTools): Promise<TimedDaemon> {
   const gateway = { high_water: 1_000_000, max_sessions: 100, owner: [{ channel: 'test', chat_id: 'owner' }] };
-  const daemon = { extraTools: [waitingTools], logger: SILENT };
+  const daemon = { extraTools: [tools], logger: SILENT };
   const channel = new TimedChannel('test');
   await mkdir(dataDir, { mode: 0o700 });
   const rig = await testDaemon({ dataDir, model, gateway, channel, policy: OPEN_TO_ALL, daemon });
@@ -130,7 +144,10 @@ async function compare(
 ): Promise<Pick<ParkedFigures, 'quietP95' | 'othersP95' | 'askedP95'>> {
   await using second = await rigOf(quietDir, model);
   await deliver(rig, QUESTIONS, (n) => ({ chatId: `asked ${n}`, text: 'ask the owner' }));
-  await until('all wait for the owner', async () => (await rig.daemon.journal.counts()).inbox.PARKED === parked + QUESTIONS);
+  await until(
+    'all wait for the owner',
+    async () => (await rig.daemon.journal.counts()).inbox.PARKED === withChildren(parked) + QUESTIONS,
+  );
   await rig.daemon.gateway.idle();
   const p95s = { quiet: [] as number[], others: [] as number[], asked: [] as number[] };
   for (let round = 0; round <= rounds; round += 1) {
@@ -164,10 +181,21 @@ async function answer(rig: TimedDaemon, chats: readonly string[]): Promise<Reado
   return new Map(chats.map((chatId) => [chatId, (sentAt.get(chatId) ?? Number.NaN) - began]));
 }
 
-/**
- * Keeps nothing of what it was asked. `wait N` is answered once its signal came, `ask …` once the owner has
- * answered, anything else at once.
- */
+/** Rows that so many requests are. */
+function withChildren(count: number): number {
+  return count + Math.floor(count / KINDS.length);
+}
+
+/** Without an entry it is answered at once. */
+const CALLS: Readonly<Record<string, (content: string) => { readonly name: string; readonly arguments: object }>> = {
+  wait: (content) => ({ name: 'await_signal', arguments: { name: content } }),
+  sleep: () => ({ name: 'sleep', arguments: { ms: HOUR_MS } }),
+  confirm: (content) => ({ name: 'ask_person', arguments: { question: content } }),
+  child: (content) => ({ name: 'run_child', arguments: { task: `sleep as ${content}` } }),
+  ask: (content) => ({ name: 'ask_person', arguments: { question: content, of: 'owner' } }),
+};
+
+/** Keeps nothing of what it was asked. The first word says what it waits for before it answers. */
 function modelOf(onResumed: (content: string) => void): Model {
   const base = { stop: 'end', usage: { tokensIn: 1, tokensOut: 1, tokensCached: 0 }, provider: 'p', model: 'm' } as const;
   return {
@@ -176,10 +204,8 @@ function modelOf(onResumed: (content: string) => void): Model {
       const { content = '' } = messages.findLast(({ role }) => role === 'user') ?? {};
       const isOver = messages.at(-1)?.role === 'tool';
       if (isOver) onResumed(content);
-      const wait = { name: 'await_signal', arguments: JSON.stringify({ name: content }) };
-      const ask = { name: 'ask_person', arguments: JSON.stringify({ question: content, of: 'owner' }) };
-      const call = content.startsWith('wait ') ? wait : content.startsWith('ask ') ? ask : undefined;
-      const toolCalls = isOver || !call ? [] : [{ id: 'c', ...call }];
+      const call = CALLS[content.split(' ', 1)[0] ?? '']?.(content);
+      const toolCalls = isOver || !call ? [] : [{ id: 'c', name: call.name, arguments: JSON.stringify(call.arguments) }];
       yield { type: 'done', answer: { ...base, text: 'ok', toolCalls } };
     },
   };
@@ -187,11 +213,8 @@ function modelOf(onResumed: (content: string) => void): Model {
 
 const SILENT: Logger = { child: () => SILENT, debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
-/** Each waits for a signal of its own, or all for the one named. */
-async function park(rig: TimedDaemon, count: number, signal?: string): Promise<void> {
-  const name = signal ?? 'chat';
-  await deliver(rig, count, (n) => ({ chatId: `${name}-${n}`, text: `wait ${signal ?? n}` }));
-  await until('all are parked', async () => (await rig.daemon.journal.counts()).inbox.PARKED === count, LONGEST_MS);
+async function parked(rig: TimedDaemon, rows: number): Promise<void> {
+  await until('all are parked', async () => (await rig.daemon.journal.counts()).inbox.PARKED === rows, LONGEST_MS);
   await rig.daemon.gateway.idle();
 }
 
